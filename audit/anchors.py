@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from audit import signing
-from audit.chain import Known
+from audit.chain import Checkpoint
 from audit.models import Anchor, Head
 from connectors.errors import ConnectorError
 from connectors.mail import Letter, Mail
@@ -64,7 +64,7 @@ def _anchor_of_the_day(*, log: str, now: datetime) -> None:
     if head is None or Anchor.objects.filter(day=now.date()).exists():
         return
     text = signing.sign(
-        Known(head.seq, head.hash),
+        Checkpoint(head.seq, head.hash),
         log=log,
         at=now,
         key=signing.key_from(settings.SECRET_KEY),

@@ -37,7 +37,7 @@ def digest(*, seq: int, body: Mapping[str, Any], previous: str) -> str:
 
 
 @dataclass(frozen=True)
-class Known:
+class Checkpoint:
     """An event's number and hash as they were noted somewhere else."""
 
     seq: int
@@ -49,7 +49,7 @@ def verify(
     *,
     after: int = 0,
     previous: str = GENESIS,
-    known: Iterable[Known] = (),
+    known: Iterable[Checkpoint] = (),
 ) -> Verdict:
     """Walk links in order and name the first gap, changed event, or event that differs from what is `known` of it.
 

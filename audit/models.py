@@ -176,10 +176,10 @@ def links(*, batch: int = 2000) -> Iterator[chain.Link]:
         yield event.link()
 
 
-def verify(*, known: Iterable[chain.Known] = ()) -> chain.Verdict:
+def verify(*, known: Iterable[chain.Checkpoint] = ()) -> chain.Verdict:
     """Walk the whole log, and compare it with its head and with what else is known of it."""
     # The head first: what is written meanwhile is newer.
     head = Head.objects.filter(pk=1, seq__gt=0).values_list("seq", "hash").first()
     return chain.verify(
-        links(), known=[*known, *([chain.Known(*head)] if head else [])]
+        links(), known=[*known, *([chain.Checkpoint(*head)] if head else [])]
     )

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from audit.chain import Known
+from audit.chain import Checkpoint
 
 PURPOSE = b"quartermaster: anchors of the audit log"
 LARGEST = 10_000
@@ -37,7 +37,7 @@ def public(key: Ed25519PrivateKey) -> str:
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
-def sign(head: Known, *, log: str, at: datetime, key: Ed25519PrivateKey) -> str:
+def sign(head: Checkpoint, *, log: str, at: datetime, key: Ed25519PrivateKey) -> str:
     """One line of JSON that says what the newest event of a log was."""
     document: dict[str, object] = {
         "log": log,
@@ -50,7 +50,7 @@ def sign(head: Known, *, log: str, at: datetime, key: Ed25519PrivateKey) -> str:
     return _canonical(document | {"signature": signature}).decode()
 
 
-def read(text: str, *, trusted: Collection[str]) -> Known:
+def read(text: str, *, trusted: Collection[str]) -> Checkpoint:
     """The event that an anchor tells of; raises NotGenuine unless one of the `trusted` public keys signed it."""
     try:
         if len(text) > LARGEST:
@@ -60,7 +60,7 @@ def read(text: str, *, trusted: Collection[str]) -> Known:
         key = Ed25519PublicKey.from_public_bytes(
             base64.b64decode(document["key"], validate=True)
         )
-        head = Known(int(document["seq"]), str(document["hash"]))
+        head = Checkpoint(int(document["seq"]), str(document["hash"]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise NotGenuine("It is no anchor of an audit log.") from error
     if document["key"] not in trusted:

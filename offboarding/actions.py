@@ -274,7 +274,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
 
 
 @transaction.atomic
-def leave_out(tenancy_id: int, *, now: datetime) -> None:
+def leave_out_written_off(tenancy_id: int, *, now: datetime) -> None:
     """Take a place that is lost with its cluster out of a departure from others; what was asked for it alone is over.
 
     A confirmed departure from it alone ends as any other, once nothing is left there.

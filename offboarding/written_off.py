@@ -20,7 +20,7 @@ from approvals.shares import actions as apart
 from audit.actors import PORTAL
 from fleet.models import Cluster
 from offboarding import notices as telling
-from offboarding.actions import leave_out
+from offboarding.actions import leave_out_written_off
 from offboarding.sweep import end_what_has_data, give_back
 from provisioning import leaving
 from provisioning.models import Tenancy
@@ -85,7 +85,7 @@ def let_go(tenancy_id: int, *, now: datetime) -> None:
     give_back(place.team, [tenancy_id], whole=False, why=WHY, now=now)
     end_what_has_data([tenancy_id], why=WHY, now=now)
     if not held.of_gpus().exists():
-        leave_out(tenancy_id, now=now)
+        leave_out_written_off(tenancy_id, now=now)
         _lose(tenancy_id, now=now)
 
 
@@ -94,7 +94,7 @@ def _lose(tenancy_id: int, *, now: datetime) -> None:
     place = leaving.locked(tenancy_id)
     if place.stands and not _is_told(place):
         telling.lost(place, now=now)
-    leaving.lose(tenancy_id, actor=PORTAL, now=now)
+    leaving.let_go_of_written_off(tenancy_id, actor=PORTAL, now=now)
 
 
 def _is_told(place: Tenancy) -> bool:

@@ -131,7 +131,7 @@ def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
 
 
 @transaction.atomic
-def lose(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
+def let_go_of_written_off(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
     """Have a worker let go of what stood on a cluster that is written off; False, and nothing changed, elsewhere.
 
     All steps of its leaving at once, protected or not and whatever its dates were: there is nothing left to keep. One

@@ -13,7 +13,7 @@ from accounts.roles import Permission
 from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from workloads.freshness import Seen
-from workloads.gathering import explained, known_of
+from workloads.gathering import context_of, explained
 from workloads.gpu_use.busy import Busy
 from workloads.gpu_use.work import Measured, busy_of_work, measured_in
 from workloads.kept_boards import kept
@@ -56,7 +56,7 @@ def work_of_team(team: Team, *, by: User, now: datetime) -> TeamWork:
 
     Three queries, two more where something has changed since it was explained last, and one where GPUs are measured.
     """
-    known = known_of(team, sees_all=by.may(Permission.SEE_ALL_TEAMS), now=now)
+    known = context_of(team, sees_all=by.may(Permission.SEE_ALL_TEAMS), now=now)
     board = kept(known, now=now, make=lambda: explained(known, now=now))
     return TeamWork(
         team=team,

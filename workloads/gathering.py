@@ -78,7 +78,7 @@ class AllocationKnown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class TeamContext:
     """What the portal knows of a team's work before it reads a copy.
 
     `seen` is by cluster, `feeds` are theirs, and `revisions` (feed, scope, revision) tell one state of the copies from
@@ -140,7 +140,7 @@ class Explained:
     until: datetime | None
 
 
-def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
+def context_of(team: Team, *, sees_all: bool, now: datetime) -> TeamContext:
     """What the portal knows of a team's work; three queries."""
     rows = (
         Tenancy.objects.present()
@@ -154,7 +154,7 @@ def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
         clusters, {EVERYBODY, *(one.namespace for one in tenancies)}
     )
     flavors, allocations = _flavors(clusters, team)
-    return Known(
+    return TeamContext(
         team=team,
         tenancies=tenancies,
         seen=seen_in(clusters, feeds, now),
@@ -166,7 +166,7 @@ def known_of(team: Team, *, sees_all: bool, now: datetime) -> Known:
     )
 
 
-def explained(known: Known, *, now: datetime) -> Explained:
+def explained(known: TeamContext, *, now: datetime) -> Explained:
     """Read the copies and explain all that runs and waits in a team's namespaces.
 
     Two queries, however much it is, and a third one where there are pods that no job made.
@@ -373,7 +373,7 @@ def _nodes(cluster: int, objects: Objects, flavors: Iterable[FlavorKnown]) -> No
 
 
 def _around(
-    known: Known,
+    known: TeamContext,
     cluster: int,
     objects: Objects,
     queues: Mapping[str, QueueSeen],
@@ -436,7 +436,7 @@ def _around(
 
 
 def _queues(
-    known: Known,
+    known: TeamContext,
     cluster: int,
     objects: Objects,
     in_queue: Mapping[str, Sequence[Object]],
@@ -475,7 +475,7 @@ def _queues(
     }
 
 
-def _changes(known: Known, tenancy: Tenancy) -> Iterator[Change]:
+def _changes(known: TeamContext, tenancy: Tenancy) -> Iterator[Change]:
     """When the queue of a namespace has more GPUs or fewer, as what is granted and booked stands now."""
     for one in known.allocations:
         if one.tenancy == tenancy.pk:
@@ -485,7 +485,7 @@ def _changes(known: Known, tenancy: Tenancy) -> Iterator[Change]:
 
 
 def _free(
-    known: Known,
+    known: TeamContext,
     objects: Mapping[int, Objects],
     nodes: Mapping[int, Nodes],
     clock: Clock,

@@ -1,6 +1,6 @@
 """What was explained of a team's work, kept as JSON in the cache that all processes share until it holds no longer.
 
-It is found by a digest of all that it follows from (workloads.gathering.Known), copies and portal alike, so that
+It is found by a digest of all that it follows from (workloads.gathering.TeamContext), copies and portal alike, so that
 nothing outlives a change of them. What a process read last it has at hand; while the cache does not answer, everything
 else is explained at each view.
 """
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from web.counters import breaker
 from workloads.estimating import History
 from workloads.explaining import later
-from workloads.gathering import Explained, Known, history_key
+from workloads.gathering import Explained, TeamContext, history_key
 from workloads.listing import State, Work
 
 logger = structlog.get_logger(__name__)
@@ -106,7 +106,7 @@ FORM = hashlib.sha256(
 ).hexdigest()[:16]
 
 
-def kept(known: Known, *, now: datetime, make: Callable[[], Explained]) -> Board:
+def kept(known: TeamContext, *, now: datetime, make: Callable[[], Explained]) -> Board:
     """What was explained of a team's work and still holds, or else what `make` explains now, which is kept."""
     if not known.mark:
         return _board(make())

@@ -27,7 +27,7 @@ from approvals.renewals import words as renewal_words
 from approvals.requests import presenting, prices
 from approvals.requests.actions import Judged, judge
 from approvals.requests.presenting import person, verdict
-from approvals.requests.preview import held_before
+from approvals.requests.preview import held_and_paid_before
 from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
@@ -264,7 +264,7 @@ def changes(
 ) -> list[BeforeAfter]:
     """Before → after of the grant: quota, share of the pool, cost a day, end."""
     hourly = holdings["usd_per_hour"] or Decimal(0)
-    held, per_day = held_before(
+    held, per_day = held_and_paid_before(
         judged, per_day=lambda: money.per_day(gpus=1, price=hourly), now=now
     )
     rows = (

@@ -25,7 +25,7 @@ from approvals.requests.presenting import (
     usual_words,
     verdict,
 )
-from approvals.requests.preview import held_before
+from approvals.requests.preview import held_and_paid_before
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from approvals.states import State
@@ -164,7 +164,9 @@ def answer(wanted: Wanted, judged: Judged, *, now: datetime) -> Answer:
     stored = answer_of(judged.answer)
     people = judged.answer.outcome is Outcome.PEOPLE
     days = f"{duration(wanted.until - judged.ask.begins(now))}"
-    held, per_day = held_before(judged, per_day=lambda: _per_day(wanted), now=now)
+    held, per_day = held_and_paid_before(
+        judged, per_day=lambda: _per_day(wanted), now=now
+    )
     return {
         "verdict": verdict(
             stored,

@@ -197,11 +197,11 @@ def judge(
 def check(wanted: Wanted, *, by: User, now: datetime) -> None:
     """Refuse what no policy could make sense of; raises NoRight, BadInput or Conflict."""
     if wanted.team.pk not in by.team_ids:
-        _check_without_team(wanted, by=by)
+        _check_may_ask_for_any_team(wanted, by=by)
     check_grantable(wanted, now=now)
 
 
-def _check_without_team(wanted: Wanted, *, by: User) -> None:
+def _check_may_ask_for_any_team(wanted: Wanted, *, by: User) -> None:
     """Refuse what somebody asks for a team that they are not of; raises NoRight."""
     if not by.may(Permission.ONBOARD_ANY_GROUP):
         raise NoRight(
@@ -619,7 +619,7 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
             .values_list("pk")
         )
         if not Membership.objects.filter(team=wanted.team, user=person).exists():
-            _check_without_team(wanted, by=person)
+            _check_may_ask_for_any_team(wanted, by=person)
     if isinstance(wanted.spec, ReservationSpec):
         lock_quotas_of(quota_place(wanted.spec.place())[0])
     if wanted.flavor is None:

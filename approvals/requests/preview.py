@@ -18,7 +18,7 @@ from approvals.requests.wanted import Wanted
 from catalogue.models import follows
 
 
-def held_before(
+def held_and_paid_before(
     judged: Judged, *, per_day: Callable[[], Decimal], now: datetime
 ) -> tuple[int, Decimal]:
     """GPUs that its namespace holds of its flavor, and USD a day that its team pays, before it is granted.
@@ -42,7 +42,7 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     answer = answer_of(judged.answer)
     nearest, wait = judged.nearest, usual_wait(answer["route"])
     later = judged.later
-    held, per_day = held_before(
+    held, per_day = held_and_paid_before(
         judged, per_day=lambda: cost_per_day(wanted.team.pk), now=now
     )
     own = min(judged.standing.own_gpus, wanted.gpus)

@@ -98,8 +98,8 @@ def costs(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('costs')}{query}#ahead")
     wanted = _wanted(request, now)
     every = charges_of(user, wanted.month)
-    known, charges = _known(every, wanted, user), _narrowed(every, wanted)
-    cost_centre = known.cost_centres.get(wanted.cost_centre.casefold(), "")
+    choices, charges = _choices(every, wanted, user), _narrowed(every, wanted)
+    cost_centre = choices.cost_centres.get(wanted.cost_centre.casefold(), "")
     found = lines(charges, wanted.by)
     limits = _limits(wanted, found)
     costly = _costly(charges) if wanted.team else []
@@ -114,11 +114,11 @@ def costs(request: HttpRequest) -> HttpResponse:
             },
             months=_months(min(first_month(user, now), wanted.month.first), now),
             teams=dict(
-                sorted(known.teams.items(), key=lambda pair: pair[1].casefold())
+                sorted(choices.teams.items(), key=lambda pair: pair[1].casefold())
             ),
-            cost_centres=[code for _, code in sorted(known.cost_centres.items())],
+            cost_centres=[code for _, code in sorted(choices.cost_centres.items())],
         ),
-        "team": known.teams.get(wanted.team, ""),
+        "team": choices.teams.get(wanted.team, ""),
         "cost_centre": cost_centre,
         "heading": f"By {wanted.by.words.lower()}",
         "nothing": f"Nothing was charged in {wanted.month.first:%B %Y}"
@@ -143,19 +143,19 @@ def costs_file(request: HttpRequest) -> HttpResponse:
     """The charges of a month as a file of FOCUS 1.2."""
     wanted, user = _wanted(request, timezone.now()), visitor(request)
     every = charges_of(user, wanted.month)
-    _known(every, wanted, user)
+    _choices(every, wanted, user)
     return csv_file(_narrowed(every, wanted), wanted.month)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class Choices:
     """What can be chosen of a month: names of teams by slug, and cost centres by their code in lower case."""
 
     teams: Mapping[str, str]
     cost_centres: Mapping[str, str]
 
 
-def _known(every: Iterable[Charge], wanted: Wanted, user: User) -> Known:
+def _choices(every: Iterable[Charge], wanted: Wanted, user: User) -> Choices:
     """What something is charged of, with what is asked for; raises Http404 where the person does not see that."""
     teams, codes = {}, {}
     for one in every:
@@ -169,7 +169,7 @@ def _known(every: Iterable[Charge], wanted: Wanted, user: User) -> Known:
         if not sees_cost_centre(user, code):
             raise Http404
         codes[code.casefold()] = code
-    return Known(teams=teams, cost_centres=codes)
+    return Choices(teams=teams, cost_centres=codes)
 
 
 def _narrowed(every: Sequence[Charge], wanted: Wanted) -> Sequence[Charge]:

@@ -143,7 +143,7 @@ class Home(TypedDict):
 
 def board(user: User, *, decides: bool, now: datetime) -> Home:
     """The page's context; parts that are empty are left out by the template."""
-    seen = what_there_is(user, now=now)
+    seen = kinds_present(user, now=now)
     leaving, brakes, unanswered, failed = stopped(user, seen, now=now)
     clusters = clusters_of(user, now=now)
     own = asked_by(user)
@@ -432,7 +432,7 @@ class Stopped(NamedTuple):
     failed: list[Tenancy]
 
 
-def what_there_is(user: User, *, now: datetime) -> Mapping[str, Any]:
+def kinds_present(user: User, *, now: datetime) -> Mapping[str, Any]:
     """What there is to look for, in one query: what is not there is not asked for by itself.
 
     Each says whether there is any; `pulse` is when a worker worked last.
@@ -469,7 +469,7 @@ def unfinished_places(user: User) -> QuerySet[Tenancy]:
 def stopped(user: User, seen: Mapping[str, Any], *, now: datetime) -> Stopped:
     """Teams that leave, what is broken, drafts of the policy, and places that could not be set up.
 
-    `seen` is `what_there_is`. Everybody is told of workers; platform leads of ends held back, the directory, seats and
+    `seen` is `kinds_present`. Everybody is told of workers; platform leads of ends held back, the directory, seats and
     teams without people.
     """
     brakes = _idle_workers(seen["pulse"], now)

@@ -24,7 +24,7 @@ from provisioning.delivery import client_for
 from provisioning.desired.manifests import NAMED
 from provisioning.desired.objects import INSTALLATION_LABEL, TENANCY_LABEL, Manifest
 from provisioning.drift import reconcile as drifting
-from provisioning.drift.streaming import Compared, Known, compare
+from provisioning.drift.streaming import Compared, SyncedTenancy, compare
 from provisioning.git import pull_requests as git_delivery
 from provisioning.models import ClusterThrottle, Drift, Tenancy
 from reconciling.claims import claim_target, release_target
@@ -37,7 +37,7 @@ SWEEP_SECONDS = 60
 MAX_ENQUEUED = 200
 
 # Of this process alone, by cluster: a new release, which may want other objects, compares everything anew.
-_known: dict[int, dict[int, Known]] = defaultdict(dict)
+_known: dict[int, dict[int, SyncedTenancy]] = defaultdict(dict)
 
 
 def sweep(cluster_id: int, *, now: Callable[[], datetime]) -> Sequence[int]:

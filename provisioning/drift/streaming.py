@@ -27,7 +27,7 @@ REMEMBERED_SECONDS = 900
 
 
 @dataclass
-class Known:
+class SyncedTenancy:
     """A tenancy that was found as wanted: the version of each of its objects, by (kind, namespace, name)."""
 
     generation: int
@@ -45,7 +45,7 @@ class Compared:
     same: list[int] = field(default_factory=list)
     differing: list[int] = field(default_factory=list)
     used: dict[int, dict[str, int]] = field(default_factory=dict)
-    known: dict[int, Known] = field(default_factory=dict)
+    known: dict[int, SyncedTenancy] = field(default_factory=dict)
 
     def pass_on(self, tenancies: Iterable[int]) -> None:
         """Have these looked at by themselves, too, whatever was found."""
@@ -57,7 +57,9 @@ class Compared:
 class _Tenancy:
     """One tenancy while its objects come by."""
 
-    def __init__(self, row: Row, known: Known | None, *, seconds: float) -> None:
+    def __init__(
+        self, row: Row, known: SyncedTenancy | None, *, seconds: float
+    ) -> None:
         self.pk, self.generation, self.spec = row
         self.before: Mapping[Place, str] = {}
         self.manifests: dict[Place, Manifest] | None = None
@@ -68,7 +70,7 @@ class _Tenancy:
             and known.until > seconds
         ):
             self.before = known.versions
-            self.now = Known(
+            self.now = SyncedTenancy(
                 known.generation, known.refs, known.wanted, known.until, {}, known.used
             )
             return
@@ -77,7 +79,9 @@ class _Tenancy:
         refs |= frozenset(sometimes(TenancySpec.from_json(self.spec)))
         # Not all at the same moment: a look that compares everything in full is a slow one.
         until = seconds + REMEMBERED_SECONDS * (1 + self.pk % 8 / 8)
-        self.now = Known(self.generation, refs, frozenset(self.manifests), until)
+        self.now = SyncedTenancy(
+            self.generation, refs, frozenset(self.manifests), until
+        )
 
     def meet(self, live: Manifest) -> None:
         """Take in an object that carries the tenancy's label."""
@@ -111,7 +115,11 @@ class _Tenancy:
 
 
 def compare(
-    rows: Iterable[Row], known: Mapping[int, Known], lister: Lister, *, seconds: float
+    rows: Iterable[Row],
+    known: Mapping[int, SyncedTenancy],
+    lister: Lister,
+    *,
+    seconds: float,
 ) -> Compared:
     """Hold tenancies (id, generation, spec) against what stands; `lister` gives every object of a kind with our label.
 

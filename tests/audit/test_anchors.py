@@ -13,7 +13,7 @@ from pytest_django import Settings
 from audit import anchors, chain, signing
 from audit.actors import PORTAL
 from audit.anchors import Ways, leave
-from audit.chain import GENESIS, Known
+from audit.chain import GENESIS, Checkpoint
 from audit.events import Kind
 from audit.log import record
 from audit.models import Anchor, Event, Head
@@ -23,7 +23,7 @@ from tests.scene import NOW
 DAY = timedelta(days=1)
 LOG = "https://gpus.example.com"
 KEY = signing.key_from("the secret key")
-TEXT = signing.sign(Known(3, "ab" * 32), log=LOG, at=NOW, key=KEY)
+TEXT = signing.sign(Checkpoint(3, "ab" * 32), log=LOG, at=NOW, key=KEY)
 OURS = [signing.public(KEY)]
 
 
@@ -54,7 +54,7 @@ def rewrite(statement: str) -> None:
 
 
 def test_an_anchor_is_read_with_the_public_key_alone() -> None:
-    assert signing.read(TEXT, trusted=OURS) == Known(3, "ab" * 32)
+    assert signing.read(TEXT, trusted=OURS) == Checkpoint(3, "ab" * 32)
     assert signing.read(f"  {TEXT}\r\n", trusted=OURS).seq == 3
 
 
@@ -68,7 +68,7 @@ def test_an_anchor_that_was_changed_is_not_genuine(change: dict[str, object]) ->
 
 def test_an_anchor_signed_by_somebody_else_is_not_genuine() -> None:
     forged = signing.sign(
-        Known(3, "ab" * 32), log=LOG, at=NOW, key=signing.key_from("another")
+        Checkpoint(3, "ab" * 32), log=LOG, at=NOW, key=signing.key_from("another")
     )
     with pytest.raises(signing.NotGenuine, match="not trusted"):
         signing.read(forged, trusted=OURS)
@@ -110,7 +110,7 @@ def test_once_a_day_the_head_goes_out_by_mail_and_into_the_folder(
     ]
     [path] = tmp_path.iterdir()
     assert path.name == f"audit-{NOW.date()}.json"
-    assert signing.read(path.read_text(), trusted=anchors.trusted_keys()) == Known(
+    assert signing.read(path.read_text(), trusted=anchors.trusted_keys()) == Checkpoint(
         3, Event.objects.get(seq=3).hash
     )
     assert path.read_text().strip() in post.got[0]["text"]

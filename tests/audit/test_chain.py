@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.chain import GENESIS, Known, Link, Verdict, digest, verify
+from audit.chain import GENESIS, Checkpoint, Link, Verdict, digest, verify
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
@@ -43,7 +43,9 @@ def test_a_whole_chain_holds() -> None:
 
 def test_a_chain_holds_with_what_is_known_of_it() -> None:
     assert (
-        verify(FIVE, known=[Known(link.seq, link.hash) for link in FIVE[1:]]).broken_at
+        verify(
+            FIVE, known=[Checkpoint(link.seq, link.hash) for link in FIVE[1:]]
+        ).broken_at
         is None
     )
 
@@ -53,7 +55,7 @@ def test_newest_events_that_were_cut_off_are_missed_by_who_knows_the_newest(
     left: int,
 ) -> None:
     verdict = verify(
-        FIVE[:left], known=[Known(5, FIVE[4].hash), Known(1, FIVE[0].hash)]
+        FIVE[:left], known=[Checkpoint(5, FIVE[4].hash), Checkpoint(1, FIVE[0].hash)]
     )
     assert (verdict.checked, verdict.broken_at) == (left, left + 1)
     assert "missing" in verdict.reason
@@ -62,7 +64,7 @@ def test_newest_events_that_were_cut_off_are_missed_by_who_knows_the_newest(
 def test_a_log_that_was_rewritten_whole_differs_from_what_is_known() -> None:
     rewritten = chained([{"kind": "test", "n": n * 2} for n in range(5)])
     assert verify(rewritten).broken_at is None
-    assert verify(rewritten, known=[Known(3, FIVE[2].hash)]).broken_at == 3
+    assert verify(rewritten, known=[Checkpoint(3, FIVE[2].hash)]).broken_at == 3
 
 
 def test_a_part_of_it_holds_from_where_one_knows_it() -> None:

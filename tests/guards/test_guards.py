@@ -67,7 +67,7 @@ GUARDS = [
         D + "test_an_end_that_has_passed_is_not_approved",
     ),
     Guard(
-        "approvals.requests.actions:_check_without_team",
+        "approvals.requests.actions:_check_may_ask_for_any_team",
         "if not by.may(Permission.ONBOARD_ANY_GROUP):",
         "if False:",
         A + "test_a_stranger_cannot_ask_for_a_team",

@@ -179,9 +179,9 @@ def test_until_what_it_holds_is_given_back_a_place_is_not_let_go_of(
 def test_of_a_cluster_that_stands_nothing_is_let_go_of(scene: Scene) -> None:
     go_away(scene)
     written_off.let_go(scene.tenancy.pk, now=LATER)
-    assert leaving.lose(scene.tenancy.pk, actor=scene.priya.as_actor(), now=LATER) is (
-        False
-    )
+    assert leaving.let_go_of_written_off(
+        scene.tenancy.pk, actor=scene.priya.as_actor(), now=LATER
+    ) is (False)
     assert Tenancy.objects.get().stage == Stage.HERE
 
 

@@ -32,7 +32,7 @@ from tests.workloads.copying import Copying
 from web.counters import Breaker
 from workloads import kept_boards
 from workloads.board import TeamWork, work_of_team
-from workloads.gathering import Explained, explained, known_of
+from workloads.gathering import Explained, context_of, explained
 from workloads.listing import Work
 from workloads.models import Feed, FeedRevision
 from workloads.views import LINES
@@ -78,7 +78,7 @@ class Scene:
     def anew(self, now: datetime, *, by: User | None = None) -> list[Work]:
         """What is explained where nothing is kept."""
         sees_all = (by or self.ada).may(Permission.SEE_ALL_TEAMS)
-        known = known_of(self.tenancy.team, sees_all=sees_all, now=now)
+        known = context_of(self.tenancy.team, sees_all=sees_all, now=now)
         return list(explained(known, now=now).work)
 
     def workload(

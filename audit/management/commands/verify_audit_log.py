@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from audit import anchors, signing
-from audit.chain import Known
+from audit.chain import Checkpoint
 from audit.models import verify
 
 
@@ -62,7 +62,7 @@ def _files(given: list[Path]) -> list[Path]:
     ]
 
 
-def _read(path: Path, trusted: list[str]) -> Known:
+def _read(path: Path, trusted: list[str]) -> Checkpoint:
     try:
         return signing.read(path.read_text(), trusted=trusted)
     except (OSError, UnicodeDecodeError) as error:
