@@ -187,22 +187,13 @@ def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
     if notice is None or notice.kind not in GATHERED or delivery.next_at <= notice.at:
         return []
     tried = delivery.attempts
-    same = (
-        _whole()
-        .due(now)
-        .filter(
-            way=Way.EMAIL,
-            attempts=tried,
-            notice__kind=notice.kind,
-            notice__person=notice.person_id,
-        )
-    )
+    same = _like(delivery, notice, attempts=tried).due(now)
     same = (
         same.filter(next_at=delivery.next_at)
         if tried
         else same.filter(next_at__gt=F("notice__at"))
     )
-    found = list(same.exclude(pk=delivery.pk).order_by("id")[:MAX_GATHERED])
+    found = list(same.order_by("id")[:MAX_GATHERED])
     fresh = Delivery.objects.due(now).filter(attempts=tried)
     # To the same moment: by that they are known as one mail, also when this worker dies.
     until = Delivery.objects.values_list("next_at", flat=True).get(pk=delivery.pk)
@@ -213,6 +204,20 @@ def _together(delivery: Delivery, *, now: datetime) -> list[Delivery]:
             fresh.filter(pk=each.pk), "next_at", until=until, attempts=tried + 1
         )
     ]
+
+
+def _like(delivery: Delivery, notice: Notice, *, attempts: int) -> Any:
+    """Other deliveries of the same kind to the same person, tried as often: those that one mail can gather."""
+    return (
+        _whole()
+        .filter(
+            way=delivery.way,
+            attempts=attempts,
+            notice__kind=notice.kind,
+            notice__person=notice.person_id,
+        )
+        .exclude(pk=delivery.pk)
+    )
 
 
 def _entry(notice: Notice, outside: Outside) -> Entry:
@@ -266,14 +271,9 @@ def _put_off(claim: Claim, next_at: datetime, why: str) -> None:
     booked = _still_mine(claim).values_list("next_at", flat=True).first()
     notice = claim.delivery.notice
     if booked is not None and notice is not None and notice.kind in GATHERED:
-        Delivery.objects.filter(
-            state=Delivery.State.WAITING,
-            way=claim.delivery.way,
-            attempts=claim.attempt,
-            next_at=booked,
-            notice__kind=notice.kind,
-            notice__person=notice.person_id,
-        ).exclude(pk=claim.delivery.pk).update(next_at=next_at)
+        _like(claim.delivery, notice, attempts=claim.attempt).filter(
+            state=Delivery.State.WAITING, next_at=booked
+        ).update(next_at=next_at)
     _still_mine(claim).update(next_at=next_at, last_error=_short(why))
 
 
