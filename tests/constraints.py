@@ -63,6 +63,7 @@ from tests.onboarding import attacks as leaving
 from tests.provisioning import attacks as drift
 from tests.scene import DAY, NOW, Scene, scene
 from workloads.models import (
+    Attempt,
     ClusterObject,
     Feed,
     FeedRevision,
@@ -159,6 +160,20 @@ def log_kept_twice(world: World) -> None:
     """What a pod wrote, kept as two logs."""
     of = run(world)
     add(*(KeptLog(run=of, pod="p", lines="", kept_at=NOW) for _ in "ab"))
+
+
+def log_of_an_attempt_kept_twice(world: World) -> None:
+    """What a pod of an attempt wrote, kept as two logs."""
+    of = run(world)
+    one = Attempt.objects.create(run=of, number=1, started_at=NOW)
+    add(*(KeptLog(run=of, attempt=one, pod="p", lines="", kept_at=NOW) for _ in "ab"))
+
+
+def tried(world: World, *attempts: dict[str, Any]) -> None:
+    """A run with these attempts, each its second and over unless it says otherwise."""
+    of = run(world)
+    usual = {"number": 2, "started_at": NOW, "ended_at": NOW}
+    add(*(Attempt(run=of, **usual | one) for one in attempts))
 
 
 def used(world: World, **fields: Any) -> GpuUse:
@@ -478,6 +493,16 @@ NAMED: Mapping[str, Attack] = {
         )
     ),
     "a_log_is_kept_once": log_kept_twice,
+    "a_log_of_an_attempt_is_kept_once": log_of_an_attempt_kept_twice,
+    "an_attempt_is_counted_once": lambda w: tried(w, {}, {}),
+    "a_run_has_one_attempt_at_a_time": lambda w: tried(
+        w, {"ended_at": None}, {"number": 3, "ended_at": None}
+    ),
+    "attempts_are_counted_from_one": lambda w: tried(w, {"number": 0}),
+    "an_attempt_ends_after_it_starts": lambda w: tried(w, {"ended_at": NOW - DAY}),
+    "an_attempt_that_runs_has_not_ended_for_a_reason": lambda w: tried(
+        w, {"ended_at": None, "why": "It made room."}
+    ),
     "a_parked_run_is_worked_on_by_nobody": lambda w: only(run(w)).update(
         parked_at=NOW, lease_until=NOW
     ),

@@ -419,7 +419,7 @@ def policy(of: Policy | Thresholds, *, now: datetime) -> PolicyVersion:
 def run(
     tenancy: Tenancy, requester: User, *, title: str = "Fine-tune BERT", **fields: Any
 ) -> Run:
-    """A run that was submitted and not sent; its job is the least that there is."""
+    """A run that was submitted and not sent; its job is the least that there is. One that ran did so in one attempt."""
     at = fields.pop("created_at", None) or timezone.now()
     name = fields.pop("name", None) or f"run-{next(_numbers):04d}"
     job = {
@@ -433,7 +433,7 @@ def run(
         title=title,
         values={"image": "train:1", "program": ("train.py",)},
     )
-    return Run.objects.create(
+    made = Run.objects.create(
         team=tenancy.team,
         tenancy=tenancy,
         requester=requester,
@@ -451,6 +451,10 @@ def run(
             **fields,
         },
     )
+    since = made.running_since or (made.ended_at and made.started_at)
+    if since:
+        made.run_attempts.create(number=1, started_at=since, ended_at=made.ended_at)
+    return made
 
 
 def notebook(

@@ -10,10 +10,11 @@ from django.db.models import Q
 from fleet.models import Cluster
 from web.rows import Row
 from workloads.gpu_use.models import PodUse
-from workloads.runs.models import ClusterAbility, GpuUse, KeptLog, Run
+from workloads.runs.models import Attempt, ClusterAbility, GpuUse, KeptLog, Run
 from workloads.template_desk.models import TemplateVersion
 
 __all__ = [
+    "Attempt",
     "ClusterAbility",
     "ClusterObject",
     "Feed",

@@ -378,6 +378,75 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Attempt",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="run_attempts",
+                        to="workloads.run",
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("started_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("admitted_at", models.DateTimeField(null=True)),
+                (
+                    "why",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
+                (
+                    "is_sent_back",
+                    models.BooleanField(db_default=False, default=False),
+                ),
+            ],
+            options={
+                "ordering": ["number"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("run", "number"), name="an_attempt_is_counted_once"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("ended_at", None)),
+                        fields=("run",),
+                        name="a_run_has_one_attempt_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("number__gte", 1)),
+                        name="attempts_are_counted_from_one",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("ended_at", None),
+                            ("ended_at__gte", models.F("started_at")),
+                            _connector="OR",
+                        ),
+                        name="an_attempt_ends_after_it_starts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("is_sent_back", False), ("why", "")),
+                            ("ended_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="an_attempt_that_runs_has_not_ended_for_a_reason",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="KeptLog",
             fields=[
                 (
@@ -399,16 +468,37 @@ class Migration(migrations.Migration):
                 ),
                 ("pod", models.CharField(max_length=253)),
                 ("number", models.PositiveIntegerField(null=True)),
+                (
+                    "attempt",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="kept_logs",
+                        to="workloads.attempt",
+                    ),
+                ),
                 ("lines", models.TextField()),
                 ("kept_at", models.DateTimeField()),
             ],
             options={
-                "ordering": ["number", "pod"],
+                "ordering": [
+                    models.OrderBy(
+                        models.F("attempt"), descending=True, nulls_last=True
+                    ),
+                    "number",
+                    "pod",
+                ],
                 "indexes": [models.Index(fields=["kept_at"], name="kept_log_by_age")],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("run", "pod"), name="a_log_is_kept_once"
-                    )
+                        condition=models.Q(("attempt", None)),
+                        fields=("run", "pod"),
+                        name="a_log_is_kept_once",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("attempt", "pod"),
+                        name="a_log_of_an_attempt_is_kept_once",
+                    ),
                 ],
             },
         ),

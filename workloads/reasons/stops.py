@@ -144,14 +144,37 @@ def after_eviction(
     )
 
 
+def why_stopped(workload: Workload, facts: Facts) -> str:
+    """Why it ran no longer when it was stopped last, also once it was let in again; empty where it never was."""
+    eviction = workload.conditions.get("Evicted")
+    if eviction is None:
+        return ""
+    if not eviction.is_true:
+        # Kueue keeps the message then, and no reason.
+        made_room = JOB_UID.search(eviction.message) is not None
+        because = (
+            f" because {_made_room(eviction, workload, facts)}" if made_room else ""
+        )
+        return f"The queue stopped it{because}, and let it in again."
+    if eviction.reason == "Deactivated":
+        return "Somebody stopped it."
+    if eviction.reason.startswith("Deactivated"):
+        return _for_ever(workload, eviction).what
+    return f"The queue stopped it because {_why(eviction, workload, facts)}."
+
+
 def sent_back_at(workload: Workload) -> datetime | None:
     """When the queue stopped it for now; None where it has started since, or was stopped for good."""
     eviction = workload.holds("Evicted")
     return (
-        eviction.since
-        if eviction is not None and not eviction.reason.startswith("Deactivated")
-        else None
+        eviction.since if eviction is not None and not is_for_good(workload) else None
     )
+
+
+def is_for_good(workload: Workload) -> bool:
+    """Whether it was stopped so that it is in no line: by a person, or by Kueue for ever."""
+    eviction = workload.holds("Evicted")
+    return eviction is not None and eviction.reason.startswith("Deactivated")
 
 
 def preemptor(workload: Workload) -> str:
@@ -164,6 +187,10 @@ def preemptor(workload: Workload) -> str:
 def _why(condition: Condition, workload: Workload, facts: Facts) -> str:
     if condition.reason != "Preempted":
         return FOR_NOW.get(condition.reason, "it lost its quota")
+    return _made_room(condition, workload, facts)
+
+
+def _made_room(condition: Condition, workload: Workload, facts: Facts) -> str:
     preempted = workload.conditions.get("Preempted")
     uid = JOB_UID.search(condition.message)
     key = facts.jobs.get(uid[1]) if uid else None

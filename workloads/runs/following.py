@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Min, Q
+from django.db.models import Min, OuterRef, Q, Subquery
 
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -19,11 +20,13 @@ from workloads import listing
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
-from workloads.observed import Nodes
+from workloads.observed import Facts, Nodes, Viewer
 from workloads.reading.pods import OVER, has_begun
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import job_of, workload_of
-from workloads.runs.models import Run
+from workloads.reasons.stops import is_for_good, why_stopped
+from workloads.runs import attempts
+from workloads.runs.models import Attempt, Run
 from workloads.runs.sending import Clock, end
 from workloads.runs.states import State
 from workloads.watching.kept import JOBS, kinds_of
@@ -34,6 +37,8 @@ SETTLED = timedelta(seconds=3)
 NEVER_BEGAN = "never_fetched"
 # Of pods that are about to begin, or have begun: nothing holds them up.
 MOVING = frozenset({"starting", "running", "recovering"})
+# Those of a Workload that change when it is stopped, or one of its pods is.
+STOPPING = ("Evicted", "Requeued", "QuotaReserved", "Admitted", "PodsReady")
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
@@ -55,7 +60,12 @@ def follow(*, now: Clock, gone: Callable[[int], object]) -> None:
     live = Run.objects.live().select_related("tenancy__cluster", "team")
     is_lost = Q(tenancy__cluster__written_off_at__isnull=False)
     for_each(live.filter(is_lost).order_by("pk"), lambda run: _lose(run, now=now()))
-    rows = live.filter(sent_at__isnull=False).exclude(is_lost)
+    goes_on = Attempt.objects.filter(run=OuterRef("pk"), ended_at=None)
+    rows = (
+        live.filter(sent_at__isnull=False)
+        .exclude(is_lost)
+        .annotate(admitted_at=Subquery(goes_on.values("admitted_at")))
+    )
     runs = defaultdict[int, list[Run]](list)
     for run in rows.order_by("pk"):
         runs[run.tenancy.cluster_id].append(run)
@@ -75,12 +85,18 @@ def _follow(
     gone: Callable[[int], object],
 ) -> None:
     pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
+    jobs = {one.key.uid: one.key for one in pieces.values()}
+    called = {(run.tenancy.namespace, run.name): run.title for run in runs}
     heard = _heard(runs[0].cluster)
 
     def follow_one(run: Run) -> None:
         piece = pieces.get((run.tenancy.namespace, run.name))
         if piece is not None:
-            _know(run, piece, work_of(piece, _alone(run), {}, now=now), now=now)
+            # Who made it stop is named to those of its namespace.
+            viewer = Viewer(namespaces=frozenset({run.tenancy.namespace}))
+            known = {"jobs": jobs, "called": called, "viewer": viewer}
+            seen = work_of(piece, _alone(run), {}, now=now)
+            _know(run, piece, seen, known, now=now)
         elif (
             heard is not None
             and run.sent_at is not None
@@ -111,11 +127,16 @@ def check(run_id: int, *, now: Clock) -> bool:
     return end(run.pk, State.STOPPED if is_stopped else State.GONE, now=now())
 
 
-def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
+def _know(
+    run: Run, piece: Piece, seen: Work, known: Mapping[str, Any], *, now: datetime
+) -> None:
     """Carry over what was seen of one run; nothing is written where nothing changed."""
     state = STATES[seen.state]
     if state is State.FAILED and _is_behind(piece, seen, now):
         return
+    goes_on = state is State.RUNNING or state.is_over
+    if run.running_since is not None and not (goes_on and _is_same(run, piece)):
+        _finish(run, piece, seen, known, now=now)
     never_began = state is State.FAILED and _never_began(run, piece, seen)
     if state is State.RUNNING or (state.is_over and not never_began):
         _start(run, piece, seen, is_over=state.is_over, now=now)
@@ -132,7 +153,7 @@ def _know(run: Run, piece: Piece, seen: Work, *, now: datetime) -> None:
         return
     _hold_up(run, piece, seen, state)
     if state != run.state:
-        _move(run, state, now=now)
+        Run.objects.live().filter(pk=run.pk, state=run.state).update(state=state)
 
 
 def _never_began(run: Run, piece: Piece, seen: Work) -> bool:
@@ -182,15 +203,16 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
     """Write down since when it runs; of one that was over before anybody looked, since when it had its GPUs."""
     if run.running_since is not None:
         return
-    began = (
-        _admitted(piece) if is_over or seen.why.code != "running" else seen.why.since
-    )
+    admitted_at = _admitted(piece)
+    last = run.run_attempts.last() if is_over and run.started_at is not None else None
+    if last is not None and last.admitted_at == admitted_at:
+        return  # it ended before it ran again
+    is_dated = not is_over and seen.why.code == "running"
+    began = seen.why.since if is_dated else admitted_at
     at = min(max(began or now, run.created_at), now)
+    is_first = run.started_at is None
     with transaction.atomic():
-        rows = Run.objects.live().filter(pk=run.pk, running_since=None)
-        if not rows.update(running_since=at, started_at=run.started_at or at):
-            return
-        if run.started_at is None:
+        if attempts.begin(run, at=at, admitted_at=admitted_at) and is_first:
             record(
                 Kind.RUN_STARTED,
                 actor=PORTAL,
@@ -198,17 +220,35 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
                 team_id=run.team_id,
                 name=run.name,
             )
-    run.running_since, run.started_at = at, run.started_at or at
 
 
-def _move(run: Run, state: State, *, now: datetime) -> None:
-    fields: dict[str, object] = {"state": state}
-    if state is not State.RUNNING and run.running_since is not None:
-        fields |= {
-            "running_since": None,
-            "ran_seconds": round(run.ran(now).total_seconds()),
-        }
-    Run.objects.live().filter(pk=run.pk, state=run.state).update(**fields)
+def _finish(
+    run: Run, piece: Piece, seen: Work, known: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Write down that it runs no more, or has begun anew since: in its place, or because its queue stopped it."""
+    why, times, is_sent_back = "", list[datetime](), False
+    if (workload := piece.queued) is not None:
+        conditions = filter(None, map(workload.conditions.get, STOPPING))
+        times = [one.since for one in conditions if one.since is not None]
+        is_out = not workload.holds("Admitted") or workload.holds("Evicted") is not None
+        if is_out or not _is_same(run, piece):
+            why = why_stopped(workload, Facts(**known))
+            is_sent_back = not is_for_good(workload)
+    since = run.running_since
+    at = min([*(one for one in times if since is not None and one > since), now])
+    attempts.finish(run, at=at, why=why or seen.why.what, is_sent_back=is_sent_back)
+
+
+def _is_same(run: Run, piece: Piece) -> bool:
+    """Whether the cluster let it in last for the attempt that runs; else it was back in the line while nobody looked.
+
+    What is not let in any more is told by its state.
+    """
+    workload, known = piece.queued, getattr(run, "admitted_at", None)
+    condition = workload.holds("Admitted") if workload is not None else None
+    if condition is None or condition.since is None or known is None:
+        return True
+    return bool(known == condition.since)
 
 
 def _admitted(piece: Piece) -> datetime | None:

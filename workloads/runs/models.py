@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
@@ -60,6 +60,11 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
             "gpu_use",
         )
 
+    def with_past(self) -> "RunQuerySet":
+        """With `has_past`: whether it ran before and was interrupted, so that a page need not ask for its attempts."""
+        over = Attempt.objects.filter(run=OuterRef("pk")).exclude(why="")
+        return self.annotate(has_past=Exists(over))
+
     def listed(self) -> "RunQuerySet":
         """Described, without what only a run's own page shows: a pasted script stands in both of these."""
         return self.described().defer("submission", "manifests")
@@ -101,7 +106,7 @@ class Run(Row, Leased):
     created_at = models.DateTimeField()
     sent_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
-    # Since when it runs now, and how many seconds it ran before it went back to the line.
+    # Since when its attempt that is not over runs, and how many seconds those ran that are (workloads.runs.attempts).
     running_since = models.DateTimeField(null=True)
     ran_seconds = models.PositiveIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
@@ -257,12 +262,58 @@ class Run(Row, Leased):
 
     @property
     def usd_at_limit(self) -> Decimal | None:
-        """USD when it runs until its time limit; None without one."""
-        return (
-            None
-            if self.limit_seconds is None
-            else self.usd_per_hour * self.limit_seconds / 3_600
-        )
+        """The most USD that it can cost: what it ran for in earlier attempts, and its time limit in this or the next.
+
+        None without a limit, and once it has ended: nothing more comes. Kubernetes counts the limit anew each time.
+        """
+        if self.limit_seconds is None or self.is_over:
+            return None
+        return self.usd_per_hour * (self.ran_seconds + self.limit_seconds) / 3_600
+
+
+class Attempt(Row):
+    """One time that a run ran: until the run ended, or went back to the line, or began anew in its place.
+
+    `why` says why in the words of the run's page. It is empty while the attempt runs, and where the run ended with it:
+    that is told by the run itself.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="run_attempts")
+    number = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    # When the cluster says that it let the run in for it: another time is another attempt, whatever was missed between.
+    admitted_at = models.DateTimeField(null=True)
+    why = models.CharField(max_length=600, blank=True, default="", db_default="")
+    # Whether its queue stopped it and put the run back into the line; else it began anew in its place, or somebody did.
+    is_sent_back = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "number"], name="an_attempt_is_counted_once"
+            ),
+            models.UniqueConstraint(
+                fields=["run"],
+                condition=Q(ended_at=None),
+                name="a_run_has_one_attempt_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(number__gte=1), name="attempts_are_counted_from_one"
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None) | Q(ended_at__gte=F("started_at")),
+                name="an_attempt_ends_after_it_starts",
+            ),
+            models.CheckConstraint(
+                condition=Q(why="", is_sent_back=False) | Q(ended_at__isnull=False),
+                name="an_attempt_that_runs_has_not_ended_for_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of run {self.run_id}"
 
 
 class KeptLog(Row):
@@ -272,14 +323,26 @@ class KeptLog(Row):
     pod = models.CharField(max_length=253)
     # Which pod of a kind it was; null where it was the only one.
     number = models.PositiveIntegerField(null=True)
+    # Pods of several attempts may have one name. Of what never ran there is none.
+    attempt = models.ForeignKey(
+        Attempt, models.CASCADE, null=True, related_name="kept_logs"
+    )
     lines = models.TextField()
     kept_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["number", "pod"]
+        # The last attempt comes first.
+        ordering = [F("attempt").desc(nulls_last=True), "number", "pod"]
         indexes = [models.Index(fields=["kept_at"], name="kept_log_by_age")]
         constraints = [
-            models.UniqueConstraint(fields=["run", "pod"], name="a_log_is_kept_once")
+            models.UniqueConstraint(
+                fields=["run", "pod"],
+                condition=Q(attempt=None),
+                name="a_log_is_kept_once",
+            ),
+            models.UniqueConstraint(
+                fields=["attempt", "pod"], name="a_log_of_an_attempt_is_kept_once"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ from reconciling import failpoints
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, Controller
 from reconciling.lease import Lease, LeaseLost
+from workloads.runs import attempts
 from workloads.runs.enqueue import queue
 from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
@@ -214,13 +215,8 @@ def end(
         return False
     run.state, run.message = state, message[:600]
     run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
-    run.ran_seconds, run.running_since = (
-        round(run.ran(run.ended_at).total_seconds()),
-        None,
-    )
-    run.save(
-        update_fields=["state", "message", "ended_at", "ran_seconds", "running_since"]
-    )
+    ran = attempts.finished(run, at=run.ended_at)
+    run.save(update_fields=["state", "message", "ended_at", *ran])
     tell_ended(run, now=now)
     record(
         Kind.RUN_ENDED,

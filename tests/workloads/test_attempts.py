@@ -1,0 +1,185 @@
+"""Each time that a run ran is kept, with why it ran no longer: once, whoever looks, and whatever nobody saw."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests import factories
+from tests.services.process import wait_until
+from tests.workloads.conftest import Watched, is_read, watching
+from tests.workloads.test_runs import ASKED, follow, look_after, submit, until
+from workloads.models import Attempt, ClusterObject, Run
+from workloads.runs import actions, attempts
+from workloads.runs.sending import end
+from workloads.runs.states import State
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def running(watched: Watched) -> Iterator[Run]:
+    """A run that another one may push out, while everything is watched."""
+    run = submit(watched, replace(ASKED, title="smallone", priority="exploratory"))
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+        yield run
+
+
+def pushed_out(watched: Watched) -> Run:
+    """Another run that takes all that the team has, sent and not looked after any more."""
+    urgent = replace(ASKED, title="prio", priority="scheduled-training")
+    return look_after(submit(watched, urgent, key="two"))
+
+
+def in_copy(run: Run, *, evicted: bool) -> bool:
+    """Whether the portal's copy has it that a run was evicted, or that it has its quota again since."""
+    rows = ClusterObject.objects.filter(kind="Workload").values_list("body", flat=True)
+    [status] = [
+        {one["type"]: one["status"] for one in body["status"]["conditions"]}
+        for body in rows
+        if body["metadata"]["ownerReferences"][0]["name"] == run.name
+    ]
+    wanted = ("True", "False") if evicted else ("False", "True")
+    return (status.get("Evicted"), status.get("PodsReady")) == wanted
+
+
+def agree(run: Run) -> bool:
+    """Whether what a run says of how long it ran is what its attempts say."""
+    run.refresh_from_db()
+    rows = [*run.run_attempts.all()]
+    over = [one.ended_at - one.started_at for one in rows if one.ended_at]
+    since = [one.started_at for one in rows if one.ended_at is None]
+    return run.running_since == next(iter(since), None) and run.ran_seconds == round(
+        sum(each.total_seconds() for each in over)
+    )
+
+
+def test_a_run_that_made_room_and_ran_again_keeps_both_attempts(
+    watched: Watched, running: Run
+) -> None:
+    began = running.started_at
+    other = pushed_out(watched)
+    until(other, "running")
+    until(running, "waiting")
+    [first] = running.run_attempts.all()
+    kind = other.main["kind"]
+    assert first.why == (
+        f"The queue stopped it because it made room for “prio” ({kind} {other.name}), which ranks higher in your queue."
+    )
+    assert (first.started_at, first.is_sent_back) == (began, True)
+    assert agree(running)
+    actions.stop(other.pk, by=watched.ada, now=timezone.now())
+    until(other, "stopped")
+    until(running, "running")
+    follow(running)
+    one, two = running.run_attempts.all()
+    assert (one.pk, one.why, one.ended_at) == (first.pk, first.why, first.ended_at)
+    assert (two.number, two.ended_at, two.why) == (2, None, "")
+    assert two.started_at >= first.ended_at
+    assert running.started_at == began
+    assert agree(running)
+    actions.stop(running.pk, by=watched.ada, now=timezone.now())
+    until(running, "stopped")
+    two.refresh_from_db()
+    assert (two.ended_at, two.why, two.is_sent_back) == (running.ended_at, "", False)
+    assert agree(running)
+
+
+def test_an_attempt_that_ended_while_nobody_looked_is_kept_as_well(
+    watched: Watched, running: Run
+) -> None:
+    # Kubernetes tells times in whole seconds: within one, nothing tells two admissions apart.
+    wait_until(
+        lambda: timezone.now() > running.started_at + 2 * SECOND,
+        what="it to have run for a moment",
+    )
+    other = pushed_out(watched)
+    wait_until(lambda: in_copy(running, evicted=True), what="it to be pushed out")
+    actions.stop(other.pk, by=watched.ada, now=timezone.now())
+    look_after(other)
+    wait_until(lambda: in_copy(running, evicted=False), what="it to run again")
+    assert Attempt.objects.filter(run=running).count() == 1
+    until(running, "running")
+    follow(running)
+    one, two = running.run_attempts.all()
+    # Whoever it made room for is gone by now.
+    assert one.why == (
+        "The queue stopped it because it made room for another job, and let it in again."
+    )
+    assert one.is_sent_back
+    assert one.ended_at <= two.started_at
+    assert two.ended_at is None
+    assert agree(running)
+
+
+def as_read(run: Run, count: int) -> list[Run]:
+    """The same run as so many workers have read it."""
+    return [Run.objects.get(pk=run.pk) for _ in range(count)]
+
+
+def begun(watched: Watched) -> tuple[Run, datetime]:
+    """A run that was sent a minute ago, and when it began."""
+    now = timezone.now()
+    sent = now - timedelta(minutes=1)
+    run = factories.run(
+        watched.tenancy, watched.ada, state="waiting", created_at=sent, sent_at=sent
+    )
+    return run, sent + SECOND
+
+
+def test_of_two_workers_that_saw_the_same_one_writes_it(watched: Watched) -> None:
+    run, at = begun(watched)
+    told = [attempts.begin(one, at=at, admitted_at=at) for one in as_read(run, 2)]
+    assert told == [True, False]
+    later = at + SECOND
+    told = [
+        attempts.finish(one, at=later, why="It.", is_sent_back=True)
+        for one in as_read(run, 2)
+    ]
+    assert told == [True, False]
+    [only] = run.run_attempts.all()
+    assert (only.started_at, only.ended_at, only.why) == (at, later, "It.")
+    assert agree(run)
+
+
+def test_a_worker_that_was_held_up_writes_nothing_into_a_later_attempt(
+    watched: Watched,
+) -> None:
+    run, at = begun(watched)
+    [asleep] = as_read(run, 1)
+    for again in (at, at + 3 * SECOND):
+        [reader] = as_read(run, 1)
+        assert attempts.begin(reader, at=again, admitted_at=again)
+        assert attempts.finish(
+            reader, at=again + SECOND, why="It made room.", is_sent_back=True
+        )
+    assert not attempts.begin(asleep, at=at, admitted_at=at)
+    assert not attempts.finish(asleep, at=at, why="It made room.", is_sent_back=True)
+    assert run.run_attempts.count() == 2
+    assert agree(run)
+
+
+def test_an_attempt_never_begins_before_the_one_before_it_ended(
+    watched: Watched,
+) -> None:
+    run, at = begun(watched)
+    attempts.begin(run, at=at, admitted_at=at)
+    attempts.finish(run, at=at + 2 * SECOND, why="It made room.", is_sent_back=True)
+    attempts.begin(run, at=at, admitted_at=at)
+    assert run.running_since == at + 2 * SECOND
+    end(run.pk, State.FINISHED, now=timezone.now(), at=at + SECOND)
+    assert run.run_attempts.last().ended_at == at + 2 * SECOND
+    assert agree(run)
+    assert run.ran_seconds == 2
+
+
+def test_what_has_ended_begins_no_more(watched: Watched) -> None:
+    run, at = begun(watched)
+    end(run.pk, State.GONE, now=timezone.now())
+    assert not attempts.begin(run, at=at, admitted_at=at)
+    assert not run.run_attempts.exists()
