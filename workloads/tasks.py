@@ -35,6 +35,7 @@ def follow_runs() -> None:
     following.follow(
         now=clock.now,
         gone=lambda run_id: check_run.apply_async(args=[run_id], expires=30),
+        sent_back=lambda run_id: keep_log.apply_async(args=[run_id], expires=5),
     )
 
 
@@ -42,6 +43,12 @@ def follow_runs() -> None:
 def check_run(run_id: int) -> None:
     """Ask the cluster for a run that the copy has no more."""
     following.check(run_id, now=clock.now)
+
+
+@shared_task(name="workloads.tasks.keep_log")
+def keep_log(run_id: int) -> None:
+    """Keep the last lines of a run that goes back to the line, while its pods are there."""
+    keeping.keep_of_sent_back(run_id, now=clock.now())
 
 
 @shared_task(name="workloads.tasks.keep_logs")

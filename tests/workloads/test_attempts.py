@@ -5,18 +5,26 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from tests import factories
+from tests.calling import Caller
+from tests.pages import parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, follow, look_after, submit, until
 from workloads.models import Attempt, ClusterObject, Run
 from workloads.runs import actions, attempts
+from workloads.runs.notices import ended_message
 from workloads.runs.sending import end
 from workloads.runs.states import State
 
 SECOND = timedelta(seconds=1)
+MADE_ROOM = "The queue stopped it because it made room for another job."
+RECOVERING = (
+    "One of its pods has failed, and another one is being started in its place."
+)
 
 
 @pytest.fixture
@@ -80,6 +88,7 @@ def test_a_run_that_made_room_and_ran_again_keeps_both_attempts(
     one, two = running.run_attempts.all()
     assert (one.pk, one.why, one.ended_at) == (first.pk, first.why, first.ended_at)
     assert (two.number, two.ended_at, two.why) == (2, None, "")
+    assert first.ended_at is not None
     assert two.started_at >= first.ended_at
     assert running.started_at == began
     assert agree(running)
@@ -94,8 +103,9 @@ def test_an_attempt_that_ended_while_nobody_looked_is_kept_as_well(
     watched: Watched, running: Run
 ) -> None:
     # Kubernetes tells times in whole seconds: within one, nothing tells two admissions apart.
+    later = timezone.now() + 2 * SECOND
     wait_until(
-        lambda: timezone.now() > running.started_at + 2 * SECOND,
+        lambda: timezone.now() > later,
         what="it to have run for a moment",
     )
     other = pushed_out(watched)
@@ -112,6 +122,7 @@ def test_an_attempt_that_ended_while_nobody_looked_is_kept_as_well(
         "The queue stopped it because it made room for another job, and let it in again."
     )
     assert one.is_sent_back
+    assert one.ended_at is not None
     assert one.ended_at <= two.started_at
     assert two.ended_at is None
     assert agree(running)
@@ -173,7 +184,8 @@ def test_an_attempt_never_begins_before_the_one_before_it_ended(
     attempts.begin(run, at=at, admitted_at=at)
     assert run.running_since == at + 2 * SECOND
     end(run.pk, State.FINISHED, now=timezone.now(), at=at + SECOND)
-    assert run.run_attempts.last().ended_at == at + 2 * SECOND
+    last = run.run_attempts.get(number=2)
+    assert last.ended_at == at + 2 * SECOND
     assert agree(run)
     assert run.ran_seconds == 2
 
@@ -183,3 +195,102 @@ def test_what_has_ended_begins_no_more(watched: Watched) -> None:
     end(run.pk, State.GONE, now=timezone.now())
     assert not attempts.begin(run, at=at, admitted_at=at)
     assert not run.run_attempts.exists()
+
+
+@pytest.fixture
+def again(watched: Watched) -> Run:
+    """A run of 7.20 USD an hour and a limit of an hour, which runs since 5 minutes and was sent back after 10."""
+    now = timezone.now()
+    start = now - timedelta(minutes=30)
+    run = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="waiting",
+        created_at=start,
+        sent_at=start,
+        usd_per_hour="7.20",
+    )
+    attempts.begin(run, at=start, admitted_at=start)
+    end_of_first = start + timedelta(minutes=10)
+    attempts.finish(run, at=end_of_first, why=MADE_ROOM, is_sent_back=True)
+    since = now - timedelta(minutes=5)
+    attempts.begin(run, at=since, admitted_at=since)
+    Run.objects.filter(pk=run.pk).update(state="running")
+    return run
+
+
+def words_of(watched: Watched, run: Run) -> str:
+    browser = Client()
+    browser.force_login(watched.ada)
+    return " ".join(parsed(browser.get(f"/runs/{run.pk}").text).words.split())
+
+
+def test_the_most_that_it_can_cost_counts_earlier_attempts_and_a_whole_limit(
+    watched: Watched, again: Run
+) -> None:
+    told = Caller(watched.ada).get(f"runs/{again.pk}/").json()
+    assert told["usd_at_limit"] == "8.40"
+    assert told["ran_seconds"] >= 900
+    words = words_of(watched, again)
+    assert "$8.40 at its time limit, earlier attempts included" in words
+    assert "of at most 1 hour in each attempt, until " in words
+    assert again.running_since is not None
+    stopped = again.running_since + timedelta(minutes=5)
+    attempts.finish(again, at=stopped, why=MADE_ROOM, is_sent_back=True)
+    # It waits: 15 minutes are paid, and the hour begins anew.
+    assert Run.objects.get(pk=again.pk).usd_at_limit == 9
+    end(again.pk, State.GONE, now=timezone.now())
+    again.refresh_from_db()
+    assert again.usd_at_limit is None
+    words = words_of(watched, again)
+    assert "at its time limit" not in words
+    assert "$1.80 $7.20 an hour" in words
+    facts = dict(ended_message(again, now=timezone.now()).facts)
+    assert (facts["Ran for"], facts["Cost"]) == ("15 min", "$1.80")
+
+
+def test_its_page_and_the_api_tell_of_each_attempt(
+    watched: Watched, again: Run
+) -> None:
+    words = words_of(watched, again)
+    places = [
+        words.index(one)
+        for one in (
+            "Started to run",
+            "Sent back to the line by its queue",
+            MADE_ROOM,
+            "Started again",
+        )
+    ]
+    assert places == sorted(places)
+    first, second = Caller(watched.ada).get(f"runs/{again.pk}/").json()["attempts"]
+    assert {**first, "started_at": "", "ended_at": ""} == {
+        "number": 1,
+        "started_at": "",
+        "ended_at": "",
+        "sent_back": True,
+        "why": MADE_ROOM,
+    }
+    assert (second["number"], second["ended_at"], second["why"]) == (2, None, "")
+
+
+def test_what_began_anew_in_its_place_was_interrupted_and_not_sent_back(
+    watched: Watched, again: Run
+) -> None:
+    attempts.finish(again, at=timezone.now(), why=RECOVERING, is_sent_back=False)
+    words = words_of(watched, again)
+    assert words.index("Interrupted") < words.index(RECOVERING)
+    assert words.count("Sent back to the line by its queue") == 1
+
+
+def test_a_run_that_was_never_interrupted_says_that_it_started(
+    watched: Watched,
+) -> None:
+    run, at = begun(watched)
+    attempts.begin(run, at=at, admitted_at=at)
+    words = words_of(watched, run)
+    assert "Started to run" in words
+    assert "Started again" not in words
+    assert "in each attempt" not in words
+    told = Caller(watched.ada).get(f"runs/{run.pk}/").json()["attempts"]
+    assert [one["number"] for one in told] == [1]

@@ -1,5 +1,6 @@
 """Logs outlive their pods: the last lines of each are kept at the end of a run, and before it is stopped."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,24 +9,30 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import escape
 
 from accounts.roles import Role
 from tests import factories
 from tests.calling import Caller
+from tests.pages import parsed
 from tests.services.process import wait_until
-from tests.workloads.conftest import Watched, is_read, watching
+from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, look_after, submit, until
 from workloads.models import ClusterObject, KeptLog, Run
-from workloads.runs import actions
+from workloads.runs import actions, attempts, following
 from workloads.runs.logs import keeping
 from workloads.runs.logs.keeping import (
     MAX_CHARACTERS,
     bounded,
     keep_of_ended,
     keep_of_ending,
+    keep_of_sent_back,
 )
 from workloads.runs.logs.reading import GONE, KEPT, KeptSource, Line
+from workloads.runs.pods import pods_of
+from workloads.runs.shown import NOT_KEPT
 
+HOLD = "example.com/has-its-grace"
 SHORT = {**ASKED.values, "launcher": "none", "program": ("sleep", "1")}
 
 
@@ -219,3 +226,160 @@ def test_what_no_database_takes_is_left_out() -> None:
     assert bounded([Line("p.0", "a\x00b")]) == "p.0 a\ufffdb"
     assert len(bounded([Line("p.0", "y" * 100_000)])) < 5_000
     assert bounded([]) == ""
+
+
+def keeping_it(run: Run) -> Run:
+    """What the clock does every two seconds: read what became of runs, and keep the log of who is sent back."""
+    following.follow(
+        now=timezone.now,
+        gone=lambda run_id: None,
+        sent_back=lambda run_id: keep_of_sent_back(run_id, now=timezone.now()),
+    )
+    run.refresh_from_db()
+    return run
+
+
+def hold_pods(watched: Watched, run: Run) -> list[str]:
+    """Have a run's pods stay while they are being deleted, as those do that have a grace; their names."""
+    names = [one.name for one in pods_of(run)]
+    for name in names:
+        set_finalizers(watched, name, [HOLD])
+    return names
+
+
+def let_go(watched: Watched, names: list[str]) -> None:
+    for name in names:
+        set_finalizers(watched, name, [])
+
+
+def set_finalizers(watched: Watched, pod: str, names: list[str]) -> None:
+    body = {"metadata": {"finalizers": names}}
+    watched.kubernetes.patch(POD, pod, watched.namespace, body)
+
+
+@pytest.fixture
+def pushed_out(watched: Watched) -> Iterator[Run]:
+    """A run that makes room for another one, and whose pods have their grace."""
+    run = submit(watched, replace(ASKED, title="smallone", priority="exploratory"))
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        look_after(run)
+        until(run, "running")
+        held = hold_pods(watched, run)
+        urgent = replace(ASKED, title="prio", priority="scheduled-training")
+        look_after(submit(watched, urgent, key="two"))
+        wait_until(
+            lambda: keeping_it(run).state == "waiting", what="it to be sent back"
+        )
+        yield run
+        let_go(watched, [name for name in held if there_is(watched, name)])
+
+
+def there_is(watched: Watched, name: str) -> bool:
+    return watched.kubernetes.get(POD, name, watched.namespace) is not None
+
+
+def test_an_attempt_that_is_sent_back_keeps_what_its_pods_wrote_in_their_grace(
+    watched: Watched, pushed_out: Run
+) -> None:
+    run = pushed_out
+    [pod] = pods_of(run)
+    assert pod.word == "Being stopped"
+
+    def is_kept() -> bool:
+        return keeping_it(run).kept_logs.exists()
+
+    wait_until(is_kept, what="its log to be kept")
+    before = log_of(watched, run)["lines"]
+    let_go(watched, [pod.name])
+    wait_until(lambda: not pods_of(run), what="its pod to go")
+    assert log_of(watched, run)["code"] == "log_not_started"
+    kept = log_of(watched, run, f"?pod={pod.name}&attempt=1")
+    assert kept["lines"][: len(before)] == before[: len(kept["lines"])] != []
+    told = Caller(watched.ada).get(f"runs/{run.pk}/").json()
+    assert [(one["name"], one["attempt"]) for one in told["kept_logs"]] == [
+        (pod.name, 1)
+    ]
+    browser = Client()
+    browser.force_login(watched.ada)
+    shown = parsed(browser.get(f"/runs/{run.pk}").text)
+    assert NOT_KEPT not in " ".join(shown.words.split())
+    where = f"?pod={pod.name}&attempt=1"
+    page = browser.get(f"/runs/{run.pk}{where}").text
+    assert f'href="{escape(where)}#logs"' in page
+    assert f"Log of {pod.label}, attempt 1" in parsed(page).words
+    file = browser.get(f"/runs/{run.pk}/log{where}").text
+    assert file.splitlines() == [one["text"] for one in kept["lines"]]
+    # Who may read no log is led to none.
+    auditor = Client()
+    auditor.force_login(factories.person("Nora Lind", Role.AUDITOR))
+    assert "attempt=1" not in auditor.get(f"/runs/{run.pk}").text
+
+
+def test_a_log_that_went_with_its_pods_is_said_to_be_gone(
+    watched: Watched, pushed_out: Run
+) -> None:
+    run = pushed_out
+    KeptLog.objects.all().delete()
+    [pod] = pods_of(run)
+    browser = Client()
+    browser.force_login(watched.ada)
+    # Its pod is there yet.
+    assert NOT_KEPT not in browser.get(f"/runs/{run.pk}").text
+    let_go(watched, [pod.name])
+    wait_until(lambda: not pods_of(run), what="its pod to go")
+    assert NOT_KEPT in " ".join(
+        parsed(browser.get(f"/runs/{run.pk}").text).words.split()
+    )
+    gone = log_of(watched, run, f"?pod={pod.name}&attempt=1")
+    assert (gone["code"], gone["detail"]) == ("log_gone", NOT_KEPT)
+
+
+def test_what_is_sent_back_is_read_every_five_seconds_and_no_more_often(
+    watched: Watched, pushed_out: Run
+) -> None:
+    now = timezone.now()
+    KeptLog.objects.all().delete()
+    keep_of_sent_back(pushed_out.pk, now=now)
+    for later_by, is_read_again in ((4, False), (6, True)):
+        at = now + timedelta(seconds=later_by)
+        keep_of_sent_back(pushed_out.pk, now=at)
+        assert (KeptLog.objects.get().kept_at == at) is is_read_again
+
+
+def test_a_cluster_that_is_away_keeps_nobody_from_being_followed(
+    watched: Watched, pushed_out: Run
+) -> None:
+    KeptLog.objects.all().delete()
+    watched.kubernetes.fail("/log$", status=503)
+    keep_of_sent_back(pushed_out.pk, now=timezone.now())
+    assert not KeptLog.objects.exists()
+    watched.kubernetes.cluster.faults.clear()
+    keep_of_sent_back(pushed_out.pk, now=timezone.now())
+    assert KeptLog.objects.exists()
+
+
+def test_pods_of_one_name_in_two_attempts_keep_a_log_each(watched: Watched) -> None:
+    now = timezone.now()
+    run = factories.run(
+        watched.tenancy, watched.ada, state="waiting", created_at=now, sent_at=now
+    )
+    for number in (1, 2):
+        attempts.begin(run, at=now, admitted_at=None)
+        attempts.finish(run, at=now, why="It made room.", is_sent_back=True)
+        run.kept_logs.create(
+            attempt=run.run_attempts.last(),
+            pod=f"{run.name}-worker-0",
+            lines=f"2026-11-28T10:00:00Z.0 of {number}",
+            kept_at=now,
+        )
+    where = f"?pod={run.name}-worker-0"
+    for query, text in (
+        (f"{where}&attempt=1", "of 1"),
+        (f"{where}&attempt=2", "of 2"),
+        (where, "of 2"),
+        ("?attempt=1", "of 1"),
+    ):
+        [line] = log_of(watched, run, query)["lines"]
+        assert line["text"] == text
+    assert log_of(watched, run, f"{where}&attempt=3")["code"] == "log_gone"

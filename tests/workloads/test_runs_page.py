@@ -273,7 +273,8 @@ def test_the_answer_says_that_held_gpus_are_paid_for_whether_it_runs_or_not(
     shown = page(ada.post(preview, typed)).words
     assert "stopping it saves nothing, giving GPUs back does." in shown
     assert "costs only while it runs" not in shown
-    assert "1 hour at most." in shown
+    anew = "The limit begins anew each time that it is preempted."
+    assert f"1 hour at most. {anew}" in shown
     without = page(ada.post(preview, {**typed, "gpus": "0", "flavor": ""})).words
     assert "saves nothing" not in without
 

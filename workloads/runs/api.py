@@ -194,7 +194,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
 
         A stream ends after ten minutes: ask again with its last id in Last-Event-ID, and no line is missed. It ends
         within seconds when its token does, or its person's right to read the log. Of a pod that is gone there are the
-        lines that were kept: up to 1,000 of the last ones.
+        lines that were kept: up to 1,000 of the last ones. `attempt` asks for those of an earlier attempt.
         """
         run = self.get_object()
         if not actions.may_stop(run.team_id, self.caller):
@@ -202,7 +202,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
                 "People of the team and platform leads read its logs.",
                 code="not_of_the_team",
             )
-        source = source_of(run, self.asked.get("pod", ""))
+        pod, attempt = self.asked.get("pod", ""), self.asked.get("attempt")
+        source = source_of(run, pod, attempt=attempt)
         after, tail = self.asked.get("after", ""), self.asked.get("tail")
         if "follow" in self.asked:
             right = Right(self.credential, run.team_id)

@@ -51,9 +51,15 @@ STATES: Mapping[listing.State, State] = {
 }
 
 
-def follow(*, now: Clock, gone: Callable[[int], object]) -> None:
+def follow(
+    *,
+    now: Clock,
+    gone: Callable[[int], object],
+    sent_back: Callable[[int], object] = lambda run_id: None,
+) -> None:
     """Write down what became of every run that is on a cluster; `gone` takes each that no copy has any more.
 
+    `sent_back` takes each that its queue has stopped, again and again while its pods have their grace.
     What was on a cluster that is written off ended when that went away. A run or a cluster at which it fails keeps no
     other from being followed.
     """
@@ -70,7 +76,10 @@ def follow(*, now: Clock, gone: Callable[[int], object]) -> None:
     for run in rows.order_by("pk"):
         runs[run.tenancy.cluster_id].append(run)
     for_each(
-        runs, lambda cluster_id: _follow(cluster_id, runs[cluster_id], now(), gone)
+        runs,
+        lambda cluster_id: _follow(
+            cluster_id, runs[cluster_id], now(), gone, sent_back
+        ),
     )
 
 
@@ -83,6 +92,7 @@ def _follow(
     runs: Sequence[Run],
     now: datetime,
     gone: Callable[[int], object],
+    sent_back: Callable[[int], object],
 ) -> None:
     pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
     jobs = {one.key.uid: one.key for one in pieces.values()}
@@ -97,6 +107,8 @@ def _follow(
             known = {"jobs": jobs, "called": called, "viewer": viewer}
             seen = work_of(piece, _alone(run), {}, now=now)
             _know(run, piece, seen, known, now=now)
+            if STATES[seen.state] is State.WAITING and run.started_at and piece.pods:
+                sent_back(run.pk)
         elif (
             heard is not None
             and run.sent_at is not None

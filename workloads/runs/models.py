@@ -242,6 +242,11 @@ class Run(Row, Leased):
             pods=use.pods if use else 0,
         )
 
+    @property
+    def kept_pods(self) -> "models.QuerySet[KeptLog]":
+        """Of which pods the last lines are kept, without the lines; those of the last attempt come first."""
+        return self.kept_logs.select_related("attempt").defer("lines")
+
     def ran(self, now: datetime) -> timedelta:
         """How long it ran in all; time in the line is not counted."""
         current = (
@@ -357,6 +362,11 @@ class KeptLog(Row):
     def label(self) -> str:
         """What people call the pod."""
         return label_of(self.pod, self.number)
+
+    @property
+    def attempt_number(self) -> int | None:
+        """Of which attempt it is; None where none had begun."""
+        return None if self.attempt is None else self.attempt.number
 
 
 class GpuUse(Row):

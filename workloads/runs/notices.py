@@ -63,7 +63,7 @@ def ended_message(run: Run, *, now: datetime) -> Message:
         facts.append(("GPUs", gpus(run.gpus, run.flavor.kind)))
     if run.started_at is not None and run.ended_at is not None:
         facts += [
-            ("Ran for", span(run.ended_at - run.started_at)),
+            ("Ran for", span(run.ran(now))),
             ("Cost", usd(run.cost(now))),
         ]
     is_told = state is State.GONE and bool(run.message)

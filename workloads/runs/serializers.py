@@ -26,6 +26,8 @@ from workloads.runs.planning.spot import spot_of
 from workloads.runs.states import State
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
 
+# The largest number that the database has.
+MAX_ATTEMPT = 2**31 - 1
 STATES = [(state.value, state.words) for state in State]
 
 
@@ -162,6 +164,12 @@ class LogQuery(StrictSerializer):
         required=False,
         max_length=253,
         help_text="A pod of the run; its first one unless told otherwise.",
+    )
+    attempt = QueryNumber(
+        required=False,
+        min_value=1,
+        max_value=MAX_ATTEMPT,
+        help_text="What is kept of this attempt of the run, whatever runs now.",
     )
     tail = QueryNumber(
         required=False,
@@ -326,7 +334,10 @@ class PlanSerializer(serializers.Serializer[Any]):
     borrows = serializers.IntegerField(help_text="GPUs beyond the guaranteed ones.")
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
     usd_at_limit = serializers.DecimalField(
-        max_digits=18, decimal_places=2, allow_null=True
+        max_digits=18,
+        decimal_places=2,
+        allow_null=True,
+        help_text="When it runs until its time limit, which begins anew each time that it is preempted.",
     )
     limit_seconds = serializers.IntegerField(source="seconds", allow_null=True)
     start = serializers.SerializerMethodField()
@@ -419,9 +430,14 @@ class RunShortSerializer(serializers.Serializer[Run]):
     cost = serializers.SerializerMethodField()
     usd_per_hour = serializers.DecimalField(max_digits=18, decimal_places=4)
     usd_at_limit = serializers.DecimalField(
-        max_digits=18, decimal_places=2, allow_null=True
+        max_digits=18,
+        decimal_places=2,
+        allow_null=True,
+        help_text="What earlier attempts cost, and the time limit of this or the next one; null once it ended.",
     )
-    limit_seconds = serializers.IntegerField(allow_null=True)
+    limit_seconds = serializers.IntegerField(
+        allow_null=True, help_text="It begins anew with each attempt."
+    )
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
 
@@ -457,11 +473,32 @@ class RunPodSerializer(serializers.Serializer[Any]):
     )
 
 
+class AttemptSerializer(serializers.Serializer[Any]):
+    """One time that a run ran."""
+
+    number = serializers.IntegerField(source="attempt.number", help_text="From 1 on.")
+    started_at = serializers.DateTimeField(source="attempt.started_at")
+    ended_at = serializers.DateTimeField(source="attempt.ended_at", allow_null=True)
+    sent_back = serializers.BooleanField(
+        source="attempt.is_sent_back",
+        help_text="Whether its queue stopped it and put the run back into the line.",
+    )
+    why = serializers.CharField(
+        source="attempt.why",
+        help_text="Why it ended; empty while it runs, and where the run ended with it.",
+    )
+
+
 class KeptLogSerializer(serializers.Serializer[Any]):
-    """A pod of whose log the last lines are kept; `logs/?pod=` has them."""
+    """A pod of whose log the last lines are kept; `logs/?pod=&attempt=` has them."""
 
     name = serializers.CharField()
     number = serializers.IntegerField(allow_null=True)
+    attempt = serializers.IntegerField(
+        source="attempt_number",
+        allow_null=True,
+        help_text="Null for what ended before an attempt began.",
+    )
     kept_at = serializers.DateTimeField()
 
 
@@ -477,10 +514,16 @@ class RunSerializer(RunShortSerializer):
     )
     manifests = serializers.ListField(child=serializers.DictField())
     why = WhySerializer(allow_null=True, source="seen.why")
+    attempts = AttemptSerializer(
+        many=True,
+        source="seen.attempts",
+        help_text="Each time that it ran, the newest last.",
+    )
     pods = RunPodSerializer(many=True, source="seen.pods")
     kept_logs = KeptLogSerializer(
         many=True,
-        help_text="Pods of whose logs the last lines are kept, for when they are gone.",
+        source="kept_pods",
+        help_text="Pods of whose logs the last lines are kept, for when they are gone; the last attempt first.",
     )
     silent_since = serializers.DateTimeField(
         allow_null=True,

@@ -1,8 +1,11 @@
 """A run as people look at it: why it is where it is, and its pods, from the portal's own copy."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import F
 
 from accounts.models import User
 from allocations.use.words import stop_of
@@ -11,14 +14,32 @@ from web.refusals import Conflict, Missing
 from workloads.board import work_of_team
 from workloads.explanations import Explanation
 from workloads.freshness import Seen
+from workloads.reading.pods import label_of
 from workloads.runs.logs.keeping import kept_source
 from workloads.runs.logs.reading import GONE, KeptSource, Source
-from workloads.runs.models import Run
+from workloads.runs.models import Attempt, Run
 from workloads.runs.pods import PodSeen, pods_of
 
 NO_POD = "The run has no pod yet."
+NOT_KEPT = "No log of that attempt is kept: it went with its pods."
 NEVER_BEGAN = "It ended before a pod of it began: there is no log."
-SENT_BACK = "The run has no pod now: its pods were stopped, and their logs went with them. It begins anew."
+SENT_BACK = "The run has no pod now: its pods were stopped. It begins anew, and the log of its new pods comes then."
+
+
+@dataclass(frozen=True)
+class KeptPod:
+    """A pod of whose log the last lines are kept."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class AttemptSeen:
+    """One time that a run ran, and of which of its pods the last lines are kept."""
+
+    attempt: Attempt
+    kept: Sequence[KeptPod]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +47,8 @@ class RunSeen:
     """A run with its reason and pods; `why` is None before it was sent and after its end.
 
     `sent_back_at` is when its queue stopped it, until it starts again; `stop_at` when it is stopped for GPUs that are
-    no longer held, before its time limit ends it.
+    no longer held, before its time limit ends it. `attempts` may be left out of one that was never
+    interrupted (`with_past`): the run itself tells of its only one.
     """
 
     run: Run
@@ -35,10 +57,11 @@ class RunSeen:
     seen: Seen | None
     sent_back_at: datetime | None = None
     stop_at: datetime | None = None
+    attempts: Sequence[AttemptSeen] = ()
 
 
 def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
-    """What the copy says about one run; six queries however large the cluster is."""
+    """What the copy says about one run; six queries however large the cluster is, and one for a past (`with_past`)."""
     found, seen, stop_at = None, None, None
     if run.sent_at is not None and not run.is_over:
         board = work_of_team(run.team, by=by, now=now)
@@ -63,7 +86,23 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
         seen=seen,
         sent_back_at=found.sent_back_at if found is not None else None,
         stop_at=stop_at,
+        attempts=attempts_of(run) if getattr(run, "has_past", True) else (),
     )
+
+
+def attempts_of(run: Run) -> list[AttemptSeen]:
+    """Each time that it ran, in one query."""
+    rows = run.run_attempts.annotate(
+        kept_pod=F("kept_logs__pod"), kept_number=F("kept_logs__number")
+    ).order_by("number", F("kept_number").asc(nulls_last=True), "kept_pod")
+    found: dict[int, Attempt] = {}
+    kept = defaultdict[int, list[KeptPod]](list)
+    for one in rows:
+        found.setdefault(one.number, one)
+        if one.kept_pod is not None:
+            label = label_of(one.kept_pod, one.kept_number)
+            kept[one.number].append(KeptPod(one.kept_pod, label))
+    return [AttemptSeen(one, kept[number]) for number, one in found.items()]
 
 
 def _stop_of(run: Run) -> datetime | None:
@@ -73,15 +112,25 @@ def _stop_of(run: Run) -> datetime | None:
     return at if at < run.limit_at else None
 
 
-def source_of(run: Run, pod: str) -> Source | KeptSource:
+def source_of(run: Run, pod: str, *, attempt: int | None = None) -> Source | KeptSource:
     """The log of a pod of the run, or of its first one, or what was kept of it when it went.
 
-    Raises Conflict while it has none, or none any more, and Missing for a pod that never was of the run.
+    With an attempt it is what was kept of that one. Raises Conflict while it has none, or none any more, and Missing
+    for a pod that never was of the run.
     """
+    if attempt is not None:
+        kept = kept_source(run, pod, attempt=attempt)
+        if kept is None:
+            raise Conflict(NOT_KEPT, code="log_gone")
+        return kept
     pods = pods_of(run)
     chosen = next((one for one in pods if not pod or one.name == pod), None)
     if chosen is None:
-        if (kept := kept_source(run, pod)) is not None:
+        # Of one that begins anew the log to come is meant, and not what is kept of an earlier attempt.
+        is_to_come = not (
+            pod or run.is_over or run.is_being_stopped or run.running_since
+        )
+        if not is_to_come and (kept := kept_source(run, pod)) is not None:
             return kept
         if pod and not pod.startswith(f"{run.name}-"):
             raise _no_such_pod(pods)

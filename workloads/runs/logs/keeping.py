@@ -48,6 +48,23 @@ def keep_before_it_goes(run: Run, *, now: datetime) -> None:
     Run.objects.filter(pk=run.pk).update(logs_kept_at=now)
 
 
+def keep_of_sent_back(run_id: int, *, now: datetime) -> None:
+    """Keep what the pods of an attempt that was stopped on the cluster write, again every five seconds of their grace.
+
+    Kubernetes has no log of a pod that is gone: what ends within a look of the portal, or while its cluster is away, is
+    lost.
+    """
+    run = Run.objects.select_related("tenancy__cluster").get(pk=run_id)
+    last = run.run_attempts.last()
+    # Pods of an attempt that begins are not those of the one before it.
+    if run.state != State.WAITING or last is None or last.ended_at is None:
+        return
+    if last.kept_logs.filter(kept_at__gt=now - AGAIN).exists():
+        return
+    with suppress(Away, ConnectorError):
+        _keep(run, now=now, seconds=WHILE_STOPPING_SECONDS)
+
+
 def keep_of_ended(*, now: Callable[[], datetime]) -> None:
     """Keep the logs of the runs that have ended by themselves.
 
@@ -122,10 +139,13 @@ def forget(*, now: datetime) -> None:
     ).delete()
 
 
-def kept_source(run: Run, pod: str) -> KeptSource | None:
-    """What is kept of the log of a pod, or of the first of which something is; None without any."""
+def kept_source(run: Run, pod: str, *, attempt: int | None = None) -> KeptSource | None:
+    """What is kept of the log of a pod, or of the first of which something is; None without any.
+
+    Of several attempts it is the last one's unless told otherwise.
+    """
     rows = run.kept_logs.filter(pod=pod) if pod else run.kept_logs.all()
-    kept = rows.first()
+    kept = (rows if attempt is None else rows.filter(attempt__number=attempt)).first()
     if kept is None:
         return None
     parts = (line.partition(" ") for line in kept.lines.split("\n"))
@@ -139,6 +159,7 @@ def _keep(run: Run, *, now: datetime, seconds: float) -> bool:
     until = time.monotonic() + seconds
     cluster = run.cluster
     client = client_for(cluster)
+    attempt = run.run_attempts.last()
     for pod in _chosen(pods_of(run)):
         if time.monotonic() > until:
             return False
@@ -150,6 +171,7 @@ def _keep(run: Run, *, now: datetime, seconds: float) -> bool:
         if lines:
             KeptLog.objects.update_or_create(
                 run=run,
+                attempt=attempt,
                 pod=pod.name,
                 defaults={"number": pod.number, "lines": lines, "kept_at": now},
             )

@@ -1,9 +1,10 @@
 """What the pages about runs show: the answer beside the form, a run's figures and story, and its list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -41,7 +42,7 @@ from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
 from workloads.runs.planning.spot import Spot, spot_of
 from workloads.runs.planning.words import level_words, paid_words
-from workloads.runs.shown import RunSeen
+from workloads.runs.shown import NOT_KEPT, AttemptSeen, RunSeen
 from workloads.runs.states import State
 from workloads.template_desk.offered import template_titles, template_words
 
@@ -64,6 +65,8 @@ ENDS = {
     State.GONE: "Somebody deleted it on the cluster.",
 }
 IDLE_WORD = "Running, GPUs idle"
+ANEW = "The limit begins anew each time that it is preempted."
+SENT_BACK = "Sent back to the line by its queue"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,7 @@ def answer_of(
             "value": "–" if plan.usd_at_limit is None else usd(plan.usd_at_limit),
             "note": "It runs until you stop it."
             if plan.seconds is None
-            else f"{length_of(plan.seconds)} at most.",
+            else f"{length_of(plan.seconds)} at most. {ANEW}",
         },
     ]
     spot = spot_of(plan)
@@ -276,34 +279,38 @@ def keeping_of(seen: RunSeen, now: datetime) -> Link | None:
     return {"label": f"Ask for {gpus(run.gpus, run.flavor.kind)}", "href": href}
 
 
-def figures_of(run: Run, now: datetime) -> list[Figure]:
+def figures_of(seen: RunSeen, now: datetime) -> list[Figure]:
     """A run in numbers."""
+    run = seen.run
     product = run.flavor.kind if run.flavor else "GPU"
-    limit = run.usd_at_limit
-    rate = f"{usd(run.usd_per_hour)} an hour"
     return [
         {"label": "GPUs", "value": str(run.gpus), "unit": product if run.gpus else ""},
         {
             "label": "Ran for",
             "value": span(run.ran(now)) if run.started_at else "–",
-            "note": _limit_words(run, now),
+            "note": _limit_words(seen, now),
         },
-        {
-            "label": "Cost",
-            "value": usd(run.cost(now)),
-            "note": rate
-            if limit is None
-            else f"{rate}, {usd(limit)} at its time limit",
-        },
+        {"label": "Cost", "value": usd(run.cost(now)), "note": _cost_words(seen)},
     ]
 
 
-def _limit_words(run: Run, now: datetime) -> str:
+def _limit_words(seen: RunSeen, now: datetime) -> str:
     """How long it may run, and until when while it runs."""
+    run = seen.run
     if not run.limit_seconds:
         return "It has no time limit."
+    each = " in each attempt" if seen.attempts else ""
     until = "" if run.limit_at is None else f", until {moment(run.limit_at, now)}"
-    return f"of at most {length_of(run.limit_seconds)}{until}"
+    return f"of at most {length_of(run.limit_seconds)}{each}{until}"
+
+
+def _cost_words(seen: RunSeen) -> str:
+    """What an hour of it costs, and the most that all of it can while more may come."""
+    rate, most = f"{usd(seen.run.usd_per_hour)} an hour", seen.run.usd_at_limit
+    if most is None:
+        return rate
+    earlier = ", earlier attempts included" if seen.attempts else ""
+    return f"{rate}, {usd(most)} at its time limit{earlier}"
 
 
 def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
@@ -331,7 +338,7 @@ def ends_of(run: Run, now: datetime) -> str:
     return too_few_words(found, run.tenancy, now=now)
 
 
-def story_of(seen: RunSeen) -> list[Entry]:
+def story_of(seen: RunSeen, *, may_read: bool) -> list[Entry]:
     """What happened to a run, and what comes."""
     run = seen.run
     found = [
@@ -339,8 +346,7 @@ def story_of(seen: RunSeen) -> list[Entry]:
     ]
     if run.sent_at is not None:
         found.append(entry_of("past", "Created on the cluster", run.sent_at))
-    if run.started_at is not None:
-        found.append(entry_of("past", "Started to run", run.started_at))
+    found += _attempts_of(seen, may_read=may_read)
     if run.stop_asked_at is not None and run.stop_asked_by is not None:
         found.append(
             entry_of(
@@ -352,10 +358,8 @@ def story_of(seen: RunSeen) -> list[Entry]:
             *found,
             entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run)),
         ]
-    if seen.sent_back_at is not None:
-        found.append(
-            entry_of("past", "Sent back to the line by its queue", seen.sent_back_at)
-        )
+    if seen.sent_back_at is not None and not seen.attempts:
+        found.append(entry_of("past", SENT_BACK, seen.sent_back_at))
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
     if seen.stop_at is not None:
         found.append(
@@ -370,6 +374,32 @@ def story_of(seen: RunSeen) -> list[Entry]:
             )
         )
     return found
+
+
+def _attempts_of(seen: RunSeen, *, may_read: bool) -> Iterator[Entry]:
+    """When it ran, why it was interrupted, and what is left of the log of that attempt."""
+    run, title = seen.run, "Started to run"
+    if run.started_at is not None and not seen.attempts:
+        yield entry_of("past", title, run.started_at)
+    for one in seen.attempts:
+        yield entry_of("past", title, one.attempt.started_at)
+        if one.attempt.why:
+            yield _interruption(one, seen, may_read=may_read)
+        title = "Started again"
+
+
+def _interruption(one: AttemptSeen, seen: RunSeen, *, may_read: bool) -> Entry:
+    ended = one.attempt
+    title = SENT_BACK if ended.is_sent_back else "Interrupted"
+    entry: Entry = {**entry_of("past", title, ended.ended_at), "why": ended.why}
+    if one.kept and may_read:
+        pod = {"pod": one.kept[0].name, "attempt": ended.number}
+        entry["evidence"] = {"label": "Its log", "href": f"?{urlencode(pod)}#logs"}
+    # While its pods have their grace, their log may still be read.
+    is_leaving = one is seen.attempts[-1] and bool(seen.pods) and not seen.run.is_over
+    if ended.is_sent_back and not one.kept and not is_leaving:
+        entry["why"] = f"{ended.why} {NOT_KEPT}"
+    return entry
 
 
 def facts_of(run: Run) -> list[Fact]:

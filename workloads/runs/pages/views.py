@@ -43,7 +43,7 @@ from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
 from workloads.runs.pods import PodSeen
-from workloads.runs.shown import refusal_of_log, seen_run, source_of
+from workloads.runs.shown import RunSeen, refusal_of_log, seen_run, source_of
 from workloads.template_desk.offered import withdrawn
 from workloads.templates.library import Template, lacking
 
@@ -126,14 +126,14 @@ def run_preview(request: HttpRequest, slug: str) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """A run: its state and the reason for it, its story, pods, log and cost; renews itself until it is over."""
     user, now = visitor(request), timezone.now()
-    found = get_object_or_404(Run.objects.visible_to(user).described(), pk=pk)
+    rows = Run.objects.visible_to(user).described().with_past()
+    found = get_object_or_404(rows, pk=pk)
     seen = seen_run(found, by=user, now=now)
     is_member = found.team_id in user.team_ids
     may_stop = actions.may_stop(found.team_id, user)
     is_gone = found.is_over and not seen.pods
-    kept = [*found.kept_logs.defer("lines")] if is_gone else []
-    pods: Sequence[PodSeen | KeptLog] = [*seen.pods, *kept]
-    pod = next((one for one in pods if one.name == request.GET.get("pod")), None)
+    kept = [*found.kept_pods] if is_gone or _attempt_in(request) is not None else []
+    pod = _pod_in(request, seen, kept)
     chosen = pod or next(iter(seen.pods), None)
     context = {
         "run": found,
@@ -141,9 +141,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "tone": page.run_tone(found),
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
-        "figures": page.figures_of(found, now),
+        "figures": page.figures_of(seen, now),
         "busy": page.busy_of_page(found, now),
-        "story": page.story_of(seen),
+        "story": page.story_of(seen, may_read=may_stop),
         # What renews itself every two seconds stands below it.
         "ends": "" if getattr(request, "htmx", False) else page.ends_of(found, now),
         "mending": page.mending_of(found) if is_member else None,
@@ -160,7 +160,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         and bool(found.checkpoints),
         "token": new_key(),
         "chosen": chosen,
-        "log": _log_of(found, pod, kept, is_gone=is_gone),
+        "log": _log_of(seen, pod, kept, is_gone=is_gone),
         "logs_kept_days": settings.ENV.logs_kept_days,
     }
     return render(request, "workloads/run.html", context)
@@ -268,7 +268,8 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
         raise PermissionDenied("People of the team and platform leads read its logs.")
     follow, after = "follow" in request.GET, request.GET.get("after", "")
     try:
-        source = source_of(found, request.GET.get("pod", ""))
+        pod, attempt = request.GET.get("pod", ""), _attempt_in(request)
+        source = source_of(found, pod, attempt=attempt)
         if follow:
             key = request.session.session_key or ""
             return stream_of(
@@ -293,28 +294,63 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def _log_of(
-    found: Run, pod: PodSeen | KeptLog | None, kept: Sequence[KeptLog], *, is_gone: bool
+    seen: RunSeen,
+    pod: PodSeen | KeptLog | None,
+    kept: Sequence[KeptLog],
+    *,
+    is_gone: bool,
 ) -> LogShown:
     """Where the log of a pod comes from; of none, that of the run's first one. One that is gone comes from nowhere.
 
-    `kept` are the logs of pods that are gone, of which one is shown.
+    `kept` are the logs of pods that are gone, of which one is shown; of a run that was interrupted each with its
+    attempt, for pods of several may have one name.
     """
-    address, named = (
-        reverse("run-log", args=[found.pk]),
-        {"pod": pod.name} if pod else {},
-    )
+
+    def attempt_of(one: PodSeen | KeptLog) -> int | None:
+        if not isinstance(one, KeptLog) or not seen.attempts:
+            return None
+        return one.attempt_number
+
+    def named(one: PodSeen | KeptLog) -> dict[str, str | int]:
+        attempt = attempt_of(one)
+        return {"pod": one.name, **({} if attempt is None else {"attempt": attempt})}
+
+    def words(one: PodSeen | KeptLog) -> str:
+        attempt = attempt_of(one)
+        return one.label if attempt is None else f"{one.label}, attempt {attempt}"
+
+    address, chosen = reverse("run-log", args=[seen.run.pk]), named(pod) if pod else {}
     shown = pod or next(iter(kept), None)
     return {
-        "title": f"Log of {shown.label}" if shown else "Log",
-        "stream": f"{address}?{urlencode({'follow': 1, **named})}",
-        "file": f"{address}?{urlencode(named)}" if named else address,
-        "gone": refusal_of_log(found).message if is_gone and not kept else "",
+        "title": f"Log of {words(shown)}" if shown else "Log",
+        "stream": f"{address}?{urlencode({'follow': 1, **chosen})}",
+        "file": f"{address}?{urlencode(chosen)}" if chosen else address,
+        "gone": refusal_of_log(seen.run).message if is_gone and not kept else "",
         "others": [
-            {"label": one.label, "href": f"?{urlencode({'pod': one.pod})}#logs"}
+            {"label": words(one), "href": f"?{urlencode(named(one))}#logs"}
             for one in kept
             if one is not shown
         ],
     }
+
+
+def _pod_in(
+    request: HttpRequest, seen: RunSeen, kept: Sequence[KeptLog]
+) -> PodSeen | KeptLog | None:
+    """The pod that an address chooses: one that is there, or of whose log something is kept."""
+    name, attempt = request.GET.get("pod"), _attempt_in(request)
+    if attempt is not None:
+        of_it = [one for one in kept if one.attempt_number == attempt]
+        return next((one for one in of_it if one.name == name), None)
+    pods: Sequence[PodSeen | KeptLog] = [*seen.pods, *kept]
+    return next((one for one in pods if one.name == name), None)
+
+
+def _attempt_in(request: HttpRequest) -> int | None:
+    """The attempt whose kept log an address asks for."""
+    asked = request.GET.get("attempt", "")
+    is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
+    return int(asked) if is_number else None
 
 
 def _stream_of_refusal(refusal: Refused) -> HttpResponse:
