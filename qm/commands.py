@@ -481,6 +481,8 @@ def show(run: str, is_json: bool) -> None:
         ("cluster silent since", words.moment(found["silent_since"])),
     ]
     click.echo(f"{words.facts(rows)}\n\n{words.why(found)}")
+    if attempts := words.attempts(found):
+        click.echo(f"\n{attempts}")
     if found["pods"]:
         pods = [
             (

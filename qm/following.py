@@ -56,9 +56,14 @@ class Progress:
 
 
 def pods_of(run: Run) -> list[Mapping[str, Any]]:
-    """A run's pods; where they are gone, those of whose logs the portal has kept something."""
-    gone = {"word": "Gone", "started_at": None}
-    return run["pods"] or [{**gone, **kept} for kept in run.get("kept_logs", [])]
+    """A run's pods; of one that is over and has none, those of whose logs something is kept, the last attempt's last.
+
+    What is kept of one that goes on was written before it was preempted: whoever follows it has read that.
+    """
+    if run["pods"] or not run["is_over"]:
+        return list(run["pods"])
+    kept = sorted(run.get("kept_logs", []), key=lambda one: one.get("attempt") or 0)
+    return [{"word": "Gone", "started_at": None, **one} for one in kept]
 
 
 @dataclass(frozen=True)

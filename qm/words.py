@@ -74,6 +74,23 @@ def moment(text: str | None) -> str:
     return f"{at:%Y-%m-%d %H:%M %Z}"
 
 
+def attempts(run: Mapping[str, Any]) -> str:
+    """Each time that a run ran, and why it was interrupted; empty for one that never was, and of an older portal."""
+    found = run.get("attempts", [])
+    if not any(one["why"] for one in found):
+        return ""
+    rows = [
+        (
+            one["number"],
+            moment(one["started_at"]),
+            moment(one["ended_at"]),
+            one["why"],
+        )
+        for one in found
+    ]
+    return table(("attempt", "started", "ended", "why"), rows)
+
+
 def duration(seconds: int | None) -> str:
     """A length of time in its two largest units."""
     if seconds is None:

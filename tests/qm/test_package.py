@@ -87,6 +87,21 @@ def test_tables_are_aligned_and_show_no_sign_that_steers_a_terminal() -> None:
     assert said == "name          state\na[2Jlong one\nb             7"
 
 
+def test_attempts_are_told_of_a_run_that_was_interrupted() -> None:
+    first = {
+        "number": 1,
+        "started_at": "2026-11-28T10:00:00Z",
+        "ended_at": "2026-11-28T10:10:00Z",
+        "why": "The queue stopped it because it lost its quota.",
+    }
+    second = {**first, "number": 2, "ended_at": None, "why": ""}
+    head, one, two = words.attempts({"attempts": [first, second]}).splitlines()
+    assert head.split() == ["attempt", "started", "ended", "why"]
+    assert one.endswith("The queue stopped it because it lost its quota.")
+    assert two.startswith("2 ")
+    assert words.attempts({"attempts": [second]}) == words.attempts({}) == ""
+
+
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [

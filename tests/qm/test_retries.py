@@ -713,6 +713,22 @@ def test_a_log_whose_pod_is_gone_is_found_by_its_number_where_it_is_kept(
     assert "pod=bert-1" in portal.calls[-1].address
 
 
+def test_of_several_attempts_the_log_of_the_last_is_read(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    kept = [
+        {"name": f"bert-{name}", "number": None, "attempt": attempt, "kept_at": ""}
+        for name, attempt in (("second", 2), ("first", 1))
+    ]
+    portal.says("GET runs/7/", {**OVER, "pods": [], "kept_logs": kept})
+    line = {"place": "2026-11-28T10:00:00Z.0", "text": "epoch 1"}
+    portal.says(LOG, {"pod": "bert-second", "lines": [line]})
+    assert terminal("logs", "7").exit_code == 0
+    assert "pod=bert-second" in portal.calls[-1].address
+    assert terminal("logs", "7", "--pod", "bert-first").exit_code == 0
+    assert "pod=bert-first" in portal.calls[-1].address
+
+
 def test_waiting_for_the_end_of_a_run_that_is_over_is_no_failure(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
