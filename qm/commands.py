@@ -661,6 +661,12 @@ def again(
     "--all-workers", is_flag=True, help="Every pod's last lines, one pod after another."
 )
 @click.option(
+    "--attempt",
+    type=WholeNumber(min=1),
+    metavar="N",
+    help="What is kept of an earlier attempt, by its number in `qm show`.",
+)
+@click.option(
     "--tail",
     type=WholeNumber(min=1, max=5_000),
     metavar="N",
@@ -673,20 +679,26 @@ def logs(
     pod: str,
     worker: int | None,
     all_workers: bool,
+    attempt: int | None,
     tail: int | None,
     is_json: bool,
 ) -> None:
     """What a run's program writes."""
     _refuse_both(follow, is_json or all_workers)
+    if follow and attempt is not None:
+        raise click.UsageError("--follow goes not with --attempt: no more comes of it.")
     api, wanted = portal(), following.Wanted(pod, worker)
     found = _found(api, run)
     if follow:
         return following.ended(following.follow(api, found, wanted, tail=tail))
-    names = [one["name"] for one in following.pods_of(found)] if all_workers else []
+    pods = following.pods_of(found, attempt)
+    names = [*dict.fromkeys(one["name"] for one in pods)] if all_workers else []
     # Without a pod the portal says why there is no log.
-    names = names or [wanted.newest(found)]
+    names = names or [wanted.newest(found, attempt)]
     read = [
-        api.get(f"runs/{found['id']}/logs/", pod=name or None, tail=tail)
+        api.get(
+            f"runs/{found['id']}/logs/", pod=name or None, attempt=attempt, tail=tail
+        )
         for name in names
     ]
     if is_json:

@@ -55,15 +55,19 @@ class Progress:
         self._said = ""
 
 
-def pods_of(run: Run) -> list[Mapping[str, Any]]:
+def pods_of(run: Run, attempt: int | None = None) -> list[Mapping[str, Any]]:
     """A run's pods; of one that is over and has none, those of whose logs something is kept, the last attempt's last.
 
-    What is kept of one that goes on was written before it was preempted: whoever follows it has read that.
+    With an attempt they are those of which something is kept of it. What is kept of others while a run goes on was
+    written before it was preempted: whoever follows it has read that.
     """
-    if run["pods"] or not run["is_over"]:
+    if attempt is None and (run["pods"] or not run["is_over"]):
         return list(run["pods"])
-    kept = sorted(run.get("kept_logs", []), key=lambda one: one.get("attempt") or 0)
-    return [{"word": "Gone", "started_at": None, **one} for one in kept]
+    kept = [
+        one for one in run.get("kept_logs", []) if attempt in (None, one.get("attempt"))
+    ]
+    in_order = sorted(kept, key=lambda one: one.get("attempt") or 0)
+    return [{"word": "Gone", "started_at": None, **one} for one in in_order]
 
 
 @dataclass(frozen=True)
@@ -73,9 +77,9 @@ class Wanted:
     pod: str = ""
     worker: int | None = None
 
-    def among(self, run: Run) -> list[Mapping[str, Any]]:
+    def among(self, run: Run, attempt: int | None = None) -> list[Mapping[str, Any]]:
         """The pods that are meant, those of earlier attempts first."""
-        pods = pods_of(run)
+        pods = pods_of(run, attempt)
         if self.pod:
             pods = [one for one in pods if one["name"] == self.pod]
         elif pods:
@@ -87,11 +91,12 @@ class Wanted:
             pods, key=lambda one: (one["started_at"] is None, one["started_at"] or "")
         )
 
-    def newest(self, run: Run) -> str:
+    def newest(self, run: Run, attempt: int | None = None) -> str:
         """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
-        found = [one for one in self.among(run) if _has_log(one)] or self.among(run)
+        pods = self.among(run, attempt)
+        found = [one for one in pods if _has_log(one)] or pods
         if not found and (self.pod or self.worker is not None):
-            names = ", ".join(map(_named, pods_of(run))) or "none"
+            names = ", ".join(map(_named, pods_of(run, attempt))) or "none"
             kept = " The logs of a few pods are kept of a run that is over: of those that failed, then of the first."
             raise Ended(
                 f"{run['name']} has no such pod. It has: {names}.{kept if run['is_over'] else ''}",

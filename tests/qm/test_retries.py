@@ -729,6 +729,27 @@ def test_of_several_attempts_the_log_of_the_last_is_read(
     assert "pod=bert-first" in portal.calls[-1].address
 
 
+def test_what_is_kept_of_an_earlier_attempt_is_read_while_the_run_goes_on(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    kept = [
+        {"name": "bert-0", "number": 0, "attempt": attempt, "kept_at": ""}
+        for attempt in (2, 1)
+    ]
+    portal.says("GET runs/7/", {**RUN, "kept_logs": kept})
+    line = {"place": "2026-11-28T10:00:00Z.0", "text": "epoch 1"}
+    portal.says(LOG, {"pod": "bert-0", "lines": [line]})
+    for more in ([], ["--worker", "0"], ["--pod", "bert-0"], ["--all-workers"]):
+        shown = terminal("logs", "7", "--attempt", "1", *more)
+        assert (shown.exit_code, shown.stdout) == (0, "epoch 1\n"), shown.stderr
+        assert "pod=bert-0&attempt=1" in portal.calls[-1].address
+    assert terminal("logs", "7", "--all-workers").exit_code == 0
+    assert "attempt" not in portal.calls[-1].address
+    refused = terminal("logs", "7", "--attempt", "1", "-f")
+    assert refused.exit_code == 2
+    assert "--follow goes not with --attempt" in refused.stderr
+
+
 def test_waiting_for_the_end_of_a_run_that_is_over_is_no_failure(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
