@@ -1,10 +1,12 @@
 """Each time that a run ran is kept, with why it ran no longer: once, whoever looks, and whatever nobody saw."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
@@ -155,6 +157,22 @@ def test_of_two_workers_that_saw_the_same_one_writes_it(watched: Watched) -> Non
     assert told == [True, False]
     [only] = run.run_attempts.all()
     assert (only.started_at, only.ended_at, only.why) == (at, later, "It.")
+    assert agree(run)
+
+
+def test_of_workers_that_look_at_the_same_time_one_writes_it(watched: Watched) -> None:
+    run, at = begun(watched)
+
+    def begin(reader: Run) -> bool:
+        try:
+            return attempts.begin(reader, at=at, admitted_at=at)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as workers:
+        told = [*workers.map(begin, as_read(run, 4))]
+    assert sorted(told) == [False, False, False, True]
+    assert run.run_attempts.count() == 1
     assert agree(run)
 
 

@@ -14,6 +14,7 @@ from workloads.observed import (
     Check,
     Cluster,
     Condition,
+    Facts,
     JobKey,
     Line,
     Queue,
@@ -22,6 +23,7 @@ from workloads.observed import (
     TeamQueue,
     Viewer,
 )
+from workloads.reasons.stops import why_stopped
 
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 MAIN = "couldn't assign flavors to pod set main: "
@@ -432,3 +434,64 @@ def test_while_kueue_is_down_nothing_starts_and_what_runs_goes_on() -> None:
 
 def test_an_own_job_is_named_by_its_kind() -> None:
     assert str(OWN) == "Job bert"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        pytest.param({}, "", id="never"),
+        pytest.param(
+            evicted(
+                "Preempted",
+                PREEMPTED,
+                Preempted=condition(
+                    "Preempted", is_true=True, reason="InCohortReclamation"
+                ),
+            ),
+            "The queue stopped it because it made room for a job of another team, whose team took back GPUs that are "
+            "guaranteed to it.",
+            id="preempted",
+        ),
+        pytest.param(
+            evicted("NodeFailures"),
+            "The queue stopped it because a node that it ran on failed.",
+            id="a node failed",
+        ),
+        pytest.param(evicted("Deactivated"), "Somebody stopped it.", id="a person"),
+        pytest.param(
+            evicted("DeactivatedDueToRequeuingLimitExceeded"),
+            "Its pods were not ready in time, again and again, so the queue gave up. It does not come back, not even "
+            "when somebody resumes it.",
+            id="for good",
+        ),
+        pytest.param(
+            {
+                "Evicted": condition(
+                    "Evicted",
+                    is_true=False,
+                    reason="QuotaReserved",
+                    message=f"Previously: {PREEMPTED}",
+                )
+            },
+            "The queue stopped it because it made room for a job of another team, and let it in again.",
+            id="preempted and let in again",
+        ),
+        pytest.param(
+            {
+                "Evicted": condition(
+                    "Evicted",
+                    is_true=False,
+                    reason="QuotaReserved",
+                    message="Previously: Exceeded the PodsReady timeout",
+                )
+            },
+            "The queue stopped it, and let it in again.",
+            id="let in again",
+        ),
+    ],
+)
+def test_of_an_attempt_that_is_past_it_is_told_why_it_was_stopped(
+    said: dict[str, Condition], words: str
+) -> None:
+    facts = Facts(jobs={"2b": JobKey("team-vision", "yolo")}, viewer=MINE)
+    assert why_stopped(workload(said), facts) == words

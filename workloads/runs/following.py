@@ -20,7 +20,7 @@ from workloads import listing
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
-from workloads.observed import Facts, Nodes, Viewer
+from workloads.observed import Condition, Facts, Nodes, Viewer
 from workloads.reading.pods import OVER, has_begun
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import job_of, workload_of
@@ -37,8 +37,10 @@ SETTLED = timedelta(seconds=3)
 NEVER_BEGAN = "never_fetched"
 # Of pods that are about to begin, or have begun: nothing holds them up.
 MOVING = frozenset({"starting", "running", "recovering"})
-# Those of a Workload that change when it is stopped, or one of its pods is.
-STOPPING = ("Evicted", "Requeued", "QuotaReserved", "Admitted", "PodsReady")
+# Conditions of a Workload that it loses when it is stopped, or one of its pods is.
+LOST = ("QuotaReserved", "Admitted", "PodsReady")
+# Those that tell of an earlier stop of one that was let in again since.
+LET_IN_AGAIN = ("Evicted", "Requeued", "Admitted")
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
@@ -238,16 +240,19 @@ def _finish(
     run: Run, piece: Piece, seen: Work, known: Mapping[str, Any], *, now: datetime
 ) -> None:
     """Write down that it runs no more, or has begun anew since: in its place, or because its queue stopped it."""
-    why, times, is_sent_back = "", list[datetime](), False
+    why, is_sent_back = "", False
+    conditions = list[Condition | None]()
     if (workload := piece.queued) is not None:
-        conditions = filter(None, map(workload.conditions.get, STOPPING))
-        times = [one.since for one in conditions if one.since is not None]
-        is_out = not workload.holds("Admitted") or workload.holds("Evicted") is not None
-        if is_out or not _is_same(run, piece):
+        is_same, eviction = _is_same(run, piece), workload.holds("Evicted")
+        conditions = [eviction, *map(workload.lacks, LOST)]
+        if not is_same:
+            conditions += map(workload.conditions.get, LET_IN_AGAIN)
+        if not is_same or eviction is not None or not workload.holds("Admitted"):
             why = why_stopped(workload, Facts(**known))
             is_sent_back = not is_for_good(workload)
-    since = run.running_since
-    at = min([*(one for one in times if since is not None and one > since), now])
+    times = [one.since for one in conditions if one is not None and one.since]
+    began = run.running_since
+    at = min([*(one for one in times if began is not None and one > began), now])
     attempts.finish(run, at=at, why=why or seen.why.what, is_sent_back=is_sent_back)
 
 
