@@ -328,7 +328,7 @@ def test_the_log_of_a_run_is_read_and_never_streamed(
     asker: BackstageCaller, here: World
 ) -> None:
     taken = listed()["read-run-log"]["schema"]["input"]["properties"]
-    assert set(taken) == {"run", "pod", "tail", "after"}
+    assert set(taken) == {"run", "pod", "attempt", "tail", "after"}
     now, ada = timezone.now(), here.people["member"]
     run = factories.run(here.own.tenancy, ada, state="finished", ended_at=now)
     lines = "2026-11-28T10:00:00Z.0 epoch 1\n2026-11-28T10:00:01Z.0 epoch 2"
