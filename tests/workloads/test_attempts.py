@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests import factories
@@ -16,9 +17,11 @@ from tests.pages import parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, follow, look_after, submit, until
+from tests.workloads.test_runs_page import FRAME, MOST_QUERIES
 from workloads.models import Attempt, ClusterObject, Run
 from workloads.runs import actions, attempts
 from workloads.runs.notices import ended_message
+from workloads.runs.pages.page import MOST_ATTEMPTS
 from workloads.runs.sending import end
 from workloads.runs.states import State
 
@@ -312,3 +315,35 @@ def test_a_run_that_was_never_interrupted_says_that_it_started(
     assert "in each attempt" not in words
     told = Caller(watched.ada).get(f"runs/{run.pk}/").json()["attempts"]
     assert [one["number"] for one in told] == [1]
+
+
+def test_of_very_many_attempts_the_page_tells_of_the_last(
+    watched: Watched, again: Run
+) -> None:
+    for _ in range(MOST_ATTEMPTS + 1):
+        attempts.finish(again, at=timezone.now(), why=MADE_ROOM, is_sent_back=True)
+        attempts.begin(again, at=timezone.now(), admitted_at=None)
+    words = words_of(watched, again)
+    assert words.count(MADE_ROOM) == MOST_ATTEMPTS - 1
+    assert "Interrupted 3 times" in words
+    assert words.count("Started to run") == 1
+    told = Caller(watched.ada).get(f"runs/{again.pk}/").json()["attempts"]
+    assert len(told) == MOST_ATTEMPTS + 3
+
+
+def test_looking_again_at_a_run_with_a_past_costs_one_query_more(
+    watched: Watched, running: Run
+) -> None:
+    other = pushed_out(watched)
+    until(running, "waiting")
+    actions.stop(other.pk, by=watched.ada, now=timezone.now())
+    until(other, "stopped")
+    until(running, "running")
+    browser = Client()
+    browser.force_login(watched.ada)
+    browser.get(f"/runs/{running.pk}")
+    with CaptureQueriesContext(connection) as seen:
+        browser.get(f"/runs/{running.pk}", headers={"HX-Request": "true"})
+    said = [one["sql"] for one in seen.captured_queries]
+    own = [sql for sql in said if not any(f'FROM "{table}"' in sql for table in FRAME)]
+    assert len(own) <= MOST_QUERIES + 1, own

@@ -30,7 +30,9 @@ from workloads.runs.logs.keeping import (
 )
 from workloads.runs.logs.reading import GONE, KEPT, KeptSource, Line
 from workloads.runs.pods import pods_of
+from workloads.runs.sending import end
 from workloads.runs.shown import NOT_KEPT
+from workloads.runs.states import State
 
 HOLD = "example.com/has-its-grace"
 SHORT = {**ASKED.values, "launcher": "none", "program": ("sleep", "1")}
@@ -383,3 +385,9 @@ def test_pods_of_one_name_in_two_attempts_keep_a_log_each(watched: Watched) -> N
         [line] = log_of(watched, run, query)["lines"]
         assert line["text"] == text
     assert log_of(watched, run, f"{where}&attempt=3")["code"] == "log_gone"
+    end(run.pk, State.GONE, now=timezone.now())
+    browser = Client()
+    browser.force_login(watched.ada)
+    page = parsed(browser.get(f"/runs/{run.pk}").text).words
+    assert f"Log of {run.name}-worker-0, attempt 2" in page
+    assert f"Also kept: {run.name}-worker-0, attempt 1" in " ".join(page.split())

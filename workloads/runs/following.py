@@ -109,7 +109,8 @@ def _follow(
             known = {"jobs": jobs, "called": called, "viewer": viewer}
             seen = work_of(piece, _alone(run), {}, now=now)
             _know(run, piece, seen, known, now=now)
-            if STATES[seen.state] is State.WAITING and run.started_at and piece.pods:
+            is_waiting = STATES[seen.state] is State.WAITING
+            if is_waiting and run.started_at is not None and _has_live_pods(piece):
                 sent_back(run.pk)
         elif (
             heard is not None
@@ -210,6 +211,10 @@ def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:
         return False
     if any(job_of(one).outcome is None for one in piece.parts):
         return True
+    return _has_live_pods(piece)
+
+
+def _has_live_pods(piece: Piece) -> bool:
     return any(text(part(one, "status"), "phase") not in OVER for one in piece.pods)
 
 

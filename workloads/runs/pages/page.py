@@ -65,6 +65,8 @@ ENDS = {
     State.GONE: "Somebody deleted it on the cluster.",
 }
 IDLE_WORD = "Running, GPUs idle"
+# Of a run that is interrupted again and again the page tells of the last; the API of all.
+MOST_ATTEMPTS = 20
 ANEW = "The limit begins anew each time that it is preempted."
 SENT_BACK = "Sent back to the line by its queue"
 
@@ -379,9 +381,14 @@ def story_of(seen: RunSeen, *, may_read: bool) -> list[Entry]:
 def _attempts_of(seen: RunSeen, *, may_read: bool) -> Iterator[Entry]:
     """When it ran, why it was interrupted, and what is left of the log of that attempt."""
     run, title = seen.run, "Started to run"
-    if run.started_at is not None and not seen.attempts:
+    left_out = seen.attempts[:-MOST_ATTEMPTS]
+    if run.started_at is not None and (left_out or not seen.attempts):
         yield entry_of("past", title, run.started_at)
-    for one in seen.attempts:
+    if left_out:
+        words = f"Interrupted {len(left_out)} times"
+        yield entry_of("past", words, left_out[-1].attempt.ended_at)
+        title = "Started again"
+    for one in seen.attempts[-MOST_ATTEMPTS:]:
         yield entry_of("past", title, one.attempt.started_at)
         if one.attempt.why:
             yield _interruption(one, seen, may_read=may_read)
