@@ -1,5 +1,6 @@
 """Logs outlive their pods: the last lines of each are kept at the end of a run, and before it is stopped."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,8 +17,10 @@ from tests import factories
 from tests.calling import Caller
 from tests.pages import parsed
 from tests.services.process import wait_until
+from tests.services.redis import of_settings
 from tests.workloads.conftest import POD, Watched, is_read, watching
 from tests.workloads.test_runs import ASKED, look_after, submit, until
+from workloads import tasks
 from workloads.models import ClusterObject, KeptLog, Run
 from workloads.runs import actions, attempts, following
 from workloads.runs.logs import keeping
@@ -335,6 +338,27 @@ def test_a_log_that_went_with_its_pods_is_said_to_be_gone(
     )
     gone = log_of(watched, run, f"?pod={pod.name}&attempt=1")
     assert (gone["code"], gone["detail"]) == ("log_gone", NOT_KEPT)
+
+
+def told_to_workers() -> set[str]:
+    """The tasks that wait for a worker, each with its arguments."""
+    found = set()
+    for client in of_settings():
+        for key in client.scan_iter(_type="list"):
+            for message in map(json.loads, client.lrange(key, 0, -1)):
+                head = message["headers"]
+                found.add(f"{head['task']}{head['argsrepr']}")
+    return found
+
+
+def test_the_clock_has_a_worker_keep_the_log_of_who_is_sent_back(
+    watched: Watched, pushed_out: Run
+) -> None:
+    KeptLog.objects.all().delete()
+    tasks.follow_runs()
+    assert f"workloads.tasks.keep_log[{pushed_out.pk}]" in told_to_workers()
+    tasks.keep_log(pushed_out.pk)
+    assert KeptLog.objects.exists()
 
 
 def test_what_is_sent_back_is_read_every_five_seconds_and_no_more_often(
