@@ -265,6 +265,26 @@ def test_a_trainjob_takes_no_files() -> None:
             "program",
             "leave python3 out",
         ),
+        (
+            {"launcher": "torchrun", "program": ("/opt/venv/bin/python3.11", "a.py")},
+            "program",
+            "leave /opt/venv/bin/python3.11 out",
+        ),
+        (
+            {"launcher": "torchrun", "program": ("bash", "-c", "train")},
+            "program",
+            "and bash is none: begin with the script, such as train.py, or choose the launcher none",
+        ),
+        (
+            {"launcher": "torchrun", "program": ("/bin/sh", "run.sh")},
+            "program",
+            "and /bin/sh is none: begin with the script",
+        ),
+        (
+            {"launcher": "torchrun", "program": ("./run.sh",)},
+            "program",
+            "choose the launcher none and write bash ./run.sh.",
+        ),
     ],
 )
 def test_what_goes_with_no_template_is_refused_with_a_sentence(
@@ -281,8 +301,16 @@ def test_what_goes_with_a_template_is_not_refused() -> None:
     template = BY_SLUG["single-node"]
     made = run(template)
     assert template.refused(replace(made, checkpoint="", claims=())) is None
-    as_it_is = replace(made, launcher="none", program=("python3", "train.py"))
-    assert template.refused(as_it_is) is None
+    for program in (
+        ("python3", "train.py"),
+        ("bash", "-c", "train"),
+        ("./run.sh",),
+    ):
+        as_it_is = replace(made, launcher="none", program=program)
+        assert template.refused(as_it_is) is None
+    # What only has such a name in it is a script.
+    launched = replace(made, launcher="torchrun", program=("python_train.py", "bash"))
+    assert template.refused(launched) is None
 
 
 def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:

@@ -1,5 +1,6 @@
 """The templates that come with the product: what each is for, what it asks, and what a cluster needs for it. Pure."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -17,8 +18,10 @@ from workloads.templates.pods import Manifest
 from workloads.templates.run import Claim, Run
 
 KUEUE, VOLCANO = "kueue", "volcano"
-# What starts a script, as torchrun does.
-STARTERS = frozenset({"torchrun", "python", "python3", "accelerate", "deepspeed"})
+# What starts a Python script, as torchrun does, and what starts or is one of a shell; by its name, wherever it lies.
+STARTERS = re.compile(r"torchrun|python[0-9.]*|accelerate|deepspeed")
+SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "env"})
+SHELL_SCRIPTS = (".sh", ".bash")
 ANY_CAPACITY, SPOT, ON_DEMAND = "any", "spot", "on_demand"
 Render = Callable[[Run], list[Manifest]]
 
@@ -139,11 +142,24 @@ def _refused_checkpoint(run: Run) -> str:
 
 
 def _refused_launch(run: Run) -> str:
-    """Why torchrun cannot start what is given: it takes a script, and not what would start one."""
+    """Why torchrun cannot start what is given: it takes a Python script, neither what would start one nor a shell."""
     first = run.program[0] if run.program else ""
-    if run.launcher != "torchrun" or first not in STARTERS:
+    name = PurePosixPath(first).name
+    if run.launcher != "torchrun":
         return ""
-    return f"The launcher torchrun starts a script itself: leave {first} out, or choose the launcher none."
+    if STARTERS.fullmatch(name):
+        return f"The launcher torchrun starts a script itself: leave {first} out, or choose the launcher none."
+    if name in SHELLS:
+        return (
+            f"The launcher torchrun starts a Python script, and {first} is none: begin with the script, such as "
+            "train.py, or choose the launcher none to run the program as it stands."
+        )
+    if name.endswith(SHELL_SCRIPTS):
+        return (
+            f"The launcher torchrun starts a Python script, and {first} is one of a shell: begin with the Python "
+            f"script, such as train.py, or choose the launcher none and write bash {first}."
+        )
+    return ""
 
 
 def _field_of_files(run: Run) -> str:
