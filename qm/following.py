@@ -97,7 +97,10 @@ class Wanted:
         found = [one for one in pods if _has_log(one)] or pods
         if not found and (self.pod or self.worker is not None):
             names = ", ".join(map(_named, pods_of(run, attempt))) or "none"
-            kept = " The logs of a few pods are kept of a run that is over: of those that failed, then of the first."
+            kept = (
+                " Once a run is over, the portal keeps the logs of up to eight of its pods: of those that failed, "
+                "and then of those with the lowest numbers."
+            )
             raise Ended(
                 f"{run['name']} has no such pod. It has: {names}.{kept if run['is_over'] else ''}",
                 Code.NOT_FOUND,

@@ -683,7 +683,10 @@ def test_of_a_run_that_is_over_it_says_that_not_every_log_is_kept(
     portal.says("GET runs/7/", OVER)
     refused = terminal("logs", "7", "--worker", "7")
     assert refused.exit_code == 6
-    assert "The logs of a few pods are kept of a run that is over" in refused.stderr
+    assert refused.stderr.endswith(
+        " Once a run is over, the portal keeps the logs of up to eight of its pods: of those that failed, "
+        "and then of those with the lowest numbers.\n"
+    )
 
 
 def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
