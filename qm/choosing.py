@@ -37,18 +37,21 @@ def submission(
     where = place(
         places, name=given["place"], team=given["team"], flavor=given["flavor"]
     )
+    needs_files = bool(script or given["git"] or claims)
     chosen = template_of(
         templates,
         where,
         slug=given["template"],
         nodes=given["nodes"],
-        needs_files=bool(script or given["git"] or claims),
+        needs_files=needs_files,
     )
     values = {name: value for name, value in values.items() if value not in (None, "")}
-    if given["nodes"] == 1 and not _takes(chosen, "nodes"):
-        # One node is what it has anyway; a script that tries 1, 2 and 4 names it.
-        del values["nodes"]
     values.update(values_of(pairs, chosen))
+    values = without_one_node(values, chosen)
+    if not takes_nodes(values, chosen):
+        raise one_node_alone(
+            values["nodes"], chosen, templates, where, needs_files=needs_files
+        )
     refuse_time(given["limit"], chosen)
     if words_of_it := program_of(
         program, script["file"] if script else "", values, chosen
@@ -104,8 +107,10 @@ def changes(given: Named, *, template: Named) -> dict[str, Any]:
     values.update(
         values_of((pair(one, option="--set") for one in given["parameters"]), template)
     )
+    values = without_one_node(values, template)
     refuse_time(given["limit"], template)
     found = {
+        "template": given["template"],
         "title": given["title"],
         "flavor": given["flavor"],
         "priority": given["priority"],
@@ -187,6 +192,77 @@ def _takes(template: Named, parameter: str) -> bool:
     return any(one["name"] == parameter for one in template["parameters"])
 
 
+def without_one_node(values: Named, template: Named) -> dict[str, Any]:
+    """One node is what a template without that parameter has anyway; a script that tries 1, 2 and 4 names it."""
+    is_said = values.get("nodes") == 1 and not _takes(template, "nodes")
+    return {
+        name: each for name, each in values.items() if name != "nodes" or not is_said
+    }
+
+
+def takes_nodes(values: Named, template: Named) -> bool:
+    """Whether the template runs on as many nodes as are asked for, as far as it says."""
+    return "nodes" not in values or _takes(template, "nodes")
+
+
+def one_node_alone(
+    nodes: object,
+    template: Named,
+    templates: Sequence[Named],
+    place: Named,
+    *,
+    needs_files: bool,
+) -> Ended:
+    """The refusal of several nodes for a template of one, which names those that run on several in the place."""
+    fitting, offered = _of_several_nodes(templates, place, needs_files=needs_files)
+    if not offered:
+        return _no_template_of_several(place, fitting)
+    slugs = ", ".join(one["slug"] for one in offered)
+    return Ended(
+        f"--nodes {nodes}: the template {template['slug']} runs on one node. On several nodes of "
+        f"{words.place_name(place)} run: {slugs}. Choose one with --template.",
+        Code.USAGE,
+    )
+
+
+def _of_several_nodes(
+    templates: Sequence[Named], place: Named, *, needs_files: bool
+) -> tuple[list[Named], list[Named]]:
+    """The templates that train on several nodes, and those of them that the place has all for."""
+    fitting = [
+        one
+        for one in templates
+        if {each["name"] for each in one["parameters"]} >= OF_SEVERAL_NODES
+        and (one["accepts_files"] or not needs_files)
+        # A platform team's own recipe is for who names it.
+        and one["slug"] == one.get("shape", one["slug"])
+    ]
+    missing = _missing(place)
+    return fitting, [one for one in fitting if missing.get(one["slug"]) == ""]
+
+
+def _no_template_of_several(place: Named, fitting: Sequence[Named]) -> Ended:
+    missing = _missing(place)
+    reasons = "\n".join(
+        f"  {one['slug']}: {missing.get(one['slug'], '')}" for one in fitting
+    )
+    return Ended(
+        f"No template of {words.place_name(place)} takes several nodes:\n{reasons}",
+        Code.REFUSED,
+    )
+
+
+def _missing(place: Named) -> dict[str, str]:
+    """What the place lacks for each template."""
+    return {one["slug"]: one["missing"] for one in place["templates"]}
+
+
+def no_template(slug: str, templates: Sequence[Named]) -> Ended:
+    """The refusal of a template that there is not."""
+    known = ", ".join(one["slug"] for one in templates)
+    return Ended(f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND)
+
+
 def template_of(
     templates: Sequence[Named],
     place: Named,
@@ -200,29 +276,11 @@ def template_of(
     if slug:
         named = [one for one in templates if one["slug"] == slug]
         if not named:
-            known = ", ".join(one["slug"] for one in templates)
-            raise Ended(
-                f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND
-            )
+            raise no_template(slug, templates)
         return named[0]
-    missing = {one["slug"]: one["missing"] for one in place["templates"]}
-    fitting = [
-        one
-        for one in templates
-        if {each["name"] for each in one["parameters"]} >= OF_SEVERAL_NODES
-        and (one["accepts_files"] or not needs_files)
-        # A platform team's own recipe is for who names it.
-        and one["slug"] == one.get("shape", one["slug"])
-    ]
-    offered = [one for one in fitting if missing.get(one["slug"]) == ""]
+    fitting, offered = _of_several_nodes(templates, place, needs_files=needs_files)
     if not offered:
-        reasons = "\n".join(
-            f"  {one['slug']}: {missing.get(one['slug'], '')}" for one in fitting
-        )
-        raise Ended(
-            f"No template of {words.place_name(place)} takes several nodes:\n{reasons}",
-            Code.REFUSED,
-        )
+        raise _no_template_of_several(place, fitting)
     return offered[0]
 
 

@@ -192,8 +192,7 @@ def templates(slug: str, is_json: bool) -> None:
         )
     one = next((one for one in found["results"] if one["slug"] == slug), None)
     if one is None:
-        known = ", ".join(one["slug"] for one in found["results"])
-        raise Ended(f"There is no template {slug}. There are: {known}.", Code.NOT_FOUND)
+        raise choosing.no_template(slug, found["results"])
     if is_json:
         return words.printed(one)
     files = "" if one["accepts_files"] else " Its program and data come with the image."
@@ -549,6 +548,13 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
     is_flag=True,
     help="Its program goes on from the last checkpoint of RUN, which it finds in QM_RESUME_FROM.",
 )
+@click.option(
+    "--template",
+    metavar="SLUG",
+    default="",
+    shell_complete=completing.templates,
+    help="Another template, which keeps the values that it has a parameter for.",
+)
 @click.option("--image", metavar="IMAGE", default="", help="Another image.")
 @click.option(
     "--set",
@@ -617,7 +623,7 @@ def again(
     api, key = portal(), key_of(key)
     earlier = _found(api, run)
     verb = "resume" if resumes else "again"
-    body = choosing.changes(given, template=_template_of(api, earlier, given)) or None
+    body = _changes(api, earlier, given) or None
     where = f"runs/{earlier['id']}/{verb}/"
     if dry_run:
         asked = {
@@ -765,19 +771,41 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
     return [one for one in rows if one["name"] == word]
 
 
-def _template_of(
-    api: Portal, run: dict[str, Any], given: dict[str, Any]
-) -> dict[str, Any]:
-    """The template of a run, for the types and limits of what is set; without any, nothing is read."""
-    found = (
-        api.get("templates/")["results"]
-        if given["parameters"] or given["limit"]
-        else []
-    )
-    return next(
-        (dict(one) for one in found if one["slug"] == run["template"]),
-        {"parameters": []},
-    )
+def _changes(api: Portal, run: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What differs from a run, by the types and limits of its template; where none is needed, nothing is read."""
+    asks = (given[each] for each in ("template", "parameters", "limit", "nodes"))
+    if not any(asks):
+        return choosing.changes(given, template={"parameters": []})
+    templates = api.get("templates/")["results"]
+    slug = given["template"] or run["template"]
+    template = next((one for one in templates if one["slug"] == slug), None)
+    if template is None and given["template"]:
+        raise choosing.no_template(slug, templates)
+    if template is None:
+        # It is offered no more, and the portal says so.
+        return choosing.changes(given, template={"parameters": []})
+    found = choosing.changes(given, template=template)
+    values = found.get("values", {})
+    if not choosing.takes_nodes(values, template):
+        _refuse_nodes(api, run, values["nodes"], template, templates)
+    return found
+
+
+def _refuse_nodes(
+    api: Portal,
+    run: dict[str, Any],
+    nodes: object,
+    template: dict[str, Any],
+    templates: list[dict[str, Any]],
+) -> None:
+    """Raises Ended for several nodes of a template of one; whoever may start nothing there is refused by the portal."""
+    places, sent = api.get("places/")["results"], run["submission"]
+    for place in places:
+        if place["tenancy"] == run["tenancy"]:
+            needs_files = sent["script"] or sent["repository"] or sent["claims"]
+            raise choosing.one_node_alone(
+                nodes, template, templates, place, needs_files=bool(needs_files)
+            )
 
 
 def _preview(

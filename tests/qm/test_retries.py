@@ -270,6 +270,57 @@ def test_several_nodes_choose_the_first_template_of_the_place_that_takes_them(
     }
 
 
+SENT = {
+    **RUN,
+    "template": "single-node",
+    "tenancy": 5,
+    "submission": {"script": None, "repository": None, "claims": []},
+}
+ONE_NODE = (
+    "--nodes 4: the template single-node runs on one node. On several nodes of training/vision run: gang. "
+    "Choose one with --template.\n"
+)
+
+
+@pytest.mark.parametrize("given", [("--nodes", "4"), ("--set", "nodes=4")])
+def test_several_nodes_of_a_template_of_one_are_refused_with_those_that_take_them(
+    portal: Misbehaving, terminal: Terminal, given: tuple[str, ...]
+) -> None:
+    portal.says("GET runs/7/", SENT)
+    portal.says("POST runs/7/again/", Answer(201, RUN))
+    new = terminal(*TRAIN, "--template", "single-node", *given)
+    again = terminal("again", "7", *given)
+    assert (new.exit_code, new.stderr) == (2, ONE_NODE)
+    assert (again.exit_code, again.stderr) == (2, ONE_NODE)
+    unknown = terminal("again", "7", "--template", "gagn")
+    assert (unknown.exit_code, unknown.stderr) == (
+        6,
+        "There is no template gagn. There are: single-node, gang.\n",
+    )
+    assert not portal.sent("POST runs/7/again/")
+
+    assert terminal("again", "7", *given, "--template", "gang").exit_code == 0
+    assert terminal("again", "7", "--nodes", "1").exit_code == 0
+    assert [one.body for one in portal.sent("POST runs/7/again/")] == [
+        {"template": "gang", "values": {"nodes": 4}},
+        None,
+    ]
+
+
+def test_several_nodes_where_no_template_takes_them_are_refused_with_the_reasons(
+    server: Misbehaving, terminal: Terminal
+) -> None:
+    lacking = [{"slug": "gang", "missing": "The cluster does not know Gang."}]
+    server.says("GET places/", {"results": [{**PLACE, "templates": lacking}]})
+    server.says("GET templates/", {"results": [SINGLE, GANG]})
+    server.says("GET runs/7/", SENT)
+    again = terminal("again", "7", "--nodes", "4")
+    assert (again.exit_code, again.stderr) == (
+        3,
+        "No template of training/vision takes several nodes:\n  gang: The cluster does not know Gang.\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

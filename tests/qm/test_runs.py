@@ -372,6 +372,22 @@ def test_it_is_submitted_anew_with_other_values_and_says_first_which(
     )
 
 
+def test_it_is_submitted_anew_with_another_template(signed: Signed) -> None:
+    first = signed.terminal(*TRAIN, "--", "train.py").stdout.strip()
+    several = signed.terminal("again", first, "--nodes", "2")
+    assert several.exit_code == 3
+    assert "pytorch: The cluster does not know JobSet" in several.stderr
+    other = ("--template", "sweep", "--set", "trials=3", "--set", "at_once=1")
+    shown = signed.terminal("again", first, *other, "--dry-run")
+    assert shown.exit_code == 0, shown.stderr
+    assert "template sweep" in cells(shown.stdout)
+    assert "Template single-node becomes sweep" in cells(shown.stdout)
+    anew = signed.terminal("again", first, *other)
+    assert anew.exit_code == 0, anew.stderr
+    made = Run.objects.get(name=anew.stdout.strip())
+    assert (made.template, made.submission["values"]["trials"]) == ("sweep", 3)
+
+
 def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) -> None:
     name = busy.terminal(*TRAIN, "--", "train.py").stdout.strip()
     early = busy.terminal("logs", name)
