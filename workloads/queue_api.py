@@ -51,13 +51,19 @@ class QueueHolderSerializer(serializers.Serializer[Any]):
     may_be_stopped = serializers.BooleanField(
         help_text="Whether it stops once others call back everything that its queue borrowed."
     )
+    pods = serializers.IntegerField(help_text="Its pods that are there.")
+    pods_on_nodes = serializers.IntegerField(
+        source="on_nodes",
+        help_text="Those of them that are on a node: the others have its queue's word for their GPUs alone.",
+    )
 
 
 class QueueWaiterSerializer(serializers.Serializer[Any]):
     """A job that waits."""
 
     position = serializers.IntegerField(
-        help_text="1 is the head of the line of its queue."
+        allow_null=True,
+        help_text="1 is the head of the line of its queue; null for one in no line, which does not start as it is.",
     )
     kind = serializers.CharField(source="key.kind")
     name = serializers.CharField(source="key.name")

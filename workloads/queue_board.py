@@ -1,7 +1,7 @@
 """A cluster's queues from the portal's own copy: no page view and no call asks a cluster."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,13 +12,22 @@ from fleet.names import profile_of
 from provisioning.models import Tenancy
 from workloads.freshness import Seen, seen_of
 from workloads.models import ClusterObject
-from workloads.queueing import QueueLine, Room, by_queue, line_of_queue, rooms_of
+from workloads.queueing import (
+    PodsOf,
+    QueueLine,
+    Room,
+    by_queue,
+    line_of_queue,
+    pods_by_workload,
+    rooms_of,
+)
 from workloads.reading.pods import nodes_of
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, part, text
-from workloads.reading.work import read_once
+from workloads.reading.work import Read, read_once
+from workloads.watching.kept import JOBS
 
-KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node")
+KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node", *sorted(JOBS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +84,22 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
     }
     read = read_once()
     workloads = by_queue(found["Workload"], found["LocalQueue"], read=read)
-    lines = {
-        name: line_of_queue(queues.get(name), workloads.get(name, ()), read=read)
-        for name in {*queues, *workloads}
-    }
     sees_all = by.may(Permission.SEE_ALL_TEAMS)
     # A tenancy's ClusterQueue has the name of its namespace and takes jobs of no other (provisioning.desired.queues).
     own = {
         one.namespace: one
         for one in tenancies
         if sees_all or one.team_id in by.team_ids
+    }
+    pods = _pods(found, own, read)
+    lines = {
+        name: line_of_queue(
+            queues.get(name),
+            workloads.get(name, ()),
+            read=read,
+            pods=pods.get(name),
+        )
+        for name in {*queues, *workloads}
     }
     nodes = nodes_of(
         found["Node"],
@@ -108,6 +123,26 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
         ),
         others=_sums([line for name, line in lines.items() if name not in own]),
     )
+
+
+def _pods(
+    found: Mapping[str, Sequence[Object]], namespaces: Collection[str], read: Read
+) -> dict[str, PodsOf]:
+    """The pods of the Workloads of these namespaces; of the others only sums are told, for which none are needed."""
+    own: dict[str, defaultdict[str, list[Object]]] = {
+        name: defaultdict(list) for name in namespaces
+    }
+    for kind in ("Workload", "Pod", *JOBS):
+        for one in found.get(kind, ()):
+            namespace = text(part(one, "metadata"), "namespace")
+            if namespace in own:
+                own[namespace]["Job" if kind in JOBS else kind].append(one)
+    return {
+        name: pods_by_workload(
+            objects["Workload"], objects["Job"], objects["Pod"], read=read
+        )
+        for name, objects in own.items()
+    }
 
 
 def _sums(lines: Sequence[QueueLine]) -> Others:

@@ -37,11 +37,21 @@ class JobLine:
     href: str
     gpus: str
     priority: str
+    place: "Standing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where a job is, as a badge with its tone, and what is to be said beside it."""
+
+    tone: str
+    word: str
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """The line of a team: what it holds, and who runs and who waits in it."""
+    """The line of a team: what it holds, and its jobs: who runs, then who waits."""
 
     team: Team
     namespace: str
@@ -49,8 +59,7 @@ class Block:
     holds: Sequence[str]
     oldest: str
     stops: str
-    running: Sequence[JobLine]
-    waiting: Sequence[JobLine]
+    jobs: Sequence[JobLine]
     more: int
 
 
@@ -107,7 +116,39 @@ def _job(
         href=own_link(run=started.run, notebook=started.notebook) if started else "",
         gpus=gpus,
         priority=title_of(job.priority),
+        place=holds(job) if isinstance(job, Holder) else waits(job),
     )
+
+
+def holds(job: Holder) -> Standing:
+    """Whether a job that was let in has its GPUs: its pods may still have to find a node."""
+    if job.is_placed:
+        tone, word = "good", "Has its GPUs"
+    elif job.on_nodes:
+        tone, word = "waiting", f"Let in, {job.on_nodes} of {job.pods} pods on a node"
+    else:
+        tone, word = "waiting", "Let in, on no node yet"
+    if not job.may_be_stopped:
+        return Standing(tone=tone, word=word)
+    return Standing(tone="ending", word=f"{word}, may be stopped")
+
+
+def waits(job: Waiter) -> Standing:
+    """The place of a job in the line, or that it is in none."""
+    if job.is_gated:
+        return Standing(
+            tone="waiting", word="Not in line", note="Somebody has to approve it."
+        )
+    note = (
+        "It does not start as it is."
+        if job.position is None
+        else f"Number {job.position}"
+    )
+    if not job.fits:
+        return Standing(tone="ending", word="Larger than its queue", note=note)
+    if job.position is None:
+        return Standing(tone="ending", word="Not in line", note=note)
+    return Standing(tone="waiting", word=f"Waits, number {job.position}")
 
 
 def _block(
@@ -137,13 +178,15 @@ def _block(
         if line.oldest
         else "",
         stops=stops_of(line),
-        running=[
-            _job(each, _gpus(each, titles), place, own)
-            for each in line.running[:MOST_JOBS]
-        ],
-        waiting=[
-            _job(each, gpu_words(each.gpus, each.slices) or "none", place, own)
-            for each in line.waiting[:MOST_JOBS]
+        jobs=[
+            *(
+                _job(each, _gpus(each, titles), place, own)
+                for each in line.running[:MOST_JOBS]
+            ),
+            *(
+                _job(each, gpu_words(each.gpus, each.slices) or "none", place, own)
+                for each in line.waiting[:MOST_JOBS]
+            ),
         ],
         more=max(len(line.running) - MOST_JOBS, 0)
         + max(len(line.waiting) - MOST_JOBS, 0),

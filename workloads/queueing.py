@@ -4,13 +4,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, repeat
 
 from allocations.use.running import Running, running, to_stop
+from workloads.grouping import pieces_of
 from workloads.listing import line_in
-from workloads.observed import JobKey, Node, Queue, Slices
+from workloads.observed import JobKey, Node, Queue, Slices, Workload
+from workloads.reading.pods import is_over
 from workloads.reading.queues import team_queue_of
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import Read, key_of, workload_of
+from workloads.reasons.waiting import is_gated, is_in_line
+
+# The pods of a Workload, by its uid.
+PodsOf = Mapping[str, Sequence[Object]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +45,23 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """A job that holds GPUs; `may_be_stopped` once others call back everything that its queue borrowed."""
+    """A job that holds GPUs; `may_be_stopped` once others call back everything that its queue borrowed.
+
+    `pods` are there of it, or have ended where none is there any more; those `on_nodes` have the GPUs themselves.
+    """
 
     key: JobKey
     gpus: Mapping[str, int]
     priority: int
     since: datetime | None
     may_be_stopped: bool
+    pods: int = 0
+    on_nodes: int = 0
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has its GPUs on nodes, and not only its queue's word for them."""
+        return 0 < self.pods == self.on_nodes
 
     @property
     def held(self) -> int:
@@ -54,16 +71,20 @@ class Holder:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiter:
-    """A job in the line of its queue; 1 is the head. What does not fit asks for more than the queue has."""
+    """A job that waits in a queue; 1 is the head of its line, None is for one that does not start as it is.
+
+    What does not fit asks for more than the queue has; what is gated comes into the line once somebody approves it.
+    """
 
     key: JobKey
-    position: int
+    position: int | None
     gpus: int
     priority: int
     since: datetime | None
     # Those of its GPUs that are MIG slices.
     slices: Slices = ()
     fits: bool = True
+    is_gated: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,12 +126,17 @@ class Room:
 
 
 def line_of_queue(
-    queue: Queue | None, workloads: Sequence[Object], *, read: Read = workload_of
+    queue: Queue | None,
+    workloads: Sequence[Object],
+    *,
+    read: Read = workload_of,
+    pods: PodsOf | None = None,
 ) -> QueueLine:
-    """A queue as its own object and all Workloads of it say.
+    """A queue as its own object, all Workloads of it and their `pods` say.
 
     What may be stopped is what Kueue takes back first: lowest priority and newest, until nothing is borrowed.
     """
+    pods = pods or {}
     by_uid = {text(part(one, "metadata"), "uid"): one for one in workloads}
     work = running(workloads)
     shares = _shares(queue, work)
@@ -120,26 +146,36 @@ def line_of_queue(
         for one in to_stop(work, share.flavor, share.borrowed)
     }
     holders = [
-        _holder(one, by_uid[one.uid], may_be_stopped=one.uid in stopped) for one in work
+        _holder(
+            one,
+            by_uid[one.uid],
+            pods.get(one.uid, ()),
+            may_be_stopped=one.uid in stopped,
+        )
+        for one in work
     ]
     return QueueLine(
         shares=shares,
         running=sorted(
             holders, key=lambda one: (one.may_be_stopped, -one.priority, one.key.name)
         ),
-        waiting=[
-            Waiter(
-                key=found.key,
-                position=place,
-                gpus=found.gpus,
-                priority=found.priority,
-                since=found.queued_at,
-                slices=found.slices,
-                fits=queue is None or queue.can_give(found),
-            )
-            for place, found in enumerate(line_in(map(read, workloads)), start=1)
-        ],
+        waiting=_waiting(queue, line_in(map(read, workloads))),
     )
+
+
+def pods_by_workload(
+    workloads: Iterable[Object],
+    jobs: Iterable[Object],
+    pods: Iterable[Object],
+    *,
+    read: Read = workload_of,
+) -> PodsOf:
+    """The pods of each Workload of one namespace, by its uid."""
+    return {
+        text(part(one.workload, "metadata"), "uid"): one.pods
+        for one in pieces_of(workloads, jobs, pods, read=read)
+        if one.workload is not None
+    }
 
 
 def rooms_of(nodes: Iterable[Node], flavors: Iterable[str]) -> list[Room]:
@@ -199,11 +235,38 @@ def _shares(queue: Queue | None, work: Iterable[Running]) -> list[Share]:
     ]
 
 
-def _holder(one: Running, found: Object, *, may_be_stopped: bool) -> Holder:
+def _holder(
+    one: Running, found: Object, pods: Sequence[Object], *, may_be_stopped: bool
+) -> Holder:
+    # Of one that begins anew, its earlier pods say nothing any more.
+    there = [each for each in pods if not is_over(each)] or pods
     return Holder(
         key=key_of(part(found, "metadata")),
         gpus=one.gpus,
         priority=one.priority,
         since=moment(one.since),
         may_be_stopped=may_be_stopped,
+        pods=len(there),
+        on_nodes=sum(bool(text(part(each, "spec"), "nodeName")) for each in there),
     )
+
+
+def _waiting(queue: Queue | None, found: Iterable[Workload]) -> list[Waiter]:
+    """Those in the line with their places, then those that do not start as they are: nobody waits for these."""
+    in_line, others = list[Workload](), list[Workload]()
+    for one in found:
+        (in_line if is_in_line(one, queue) else others).append(one)
+    places = chain(range(1, len(in_line) + 1), repeat(None))
+    return [
+        Waiter(
+            key=one.key,
+            position=place,
+            gpus=one.gpus,
+            priority=one.priority,
+            since=one.queued_at,
+            slices=one.slices,
+            fits=queue is None or queue.can_give(one),
+            is_gated=is_gated(one),
+        )
+        for one, place in zip([*in_line, *others], places, strict=False)
+    ]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -18,8 +19,8 @@ from tests.workloads.conftest import Watched, is_read, watching
 from workloads.models import ClusterObject, Feed
 from workloads.observed import JobKey
 from workloads.queue_board import ClusterQueues, queues_of_cluster
-from workloads.queue_page import stops_of
-from workloads.queueing import Holder, QueueLine, Share
+from workloads.queue_page import holds, stops_of, waits
+from workloads.queueing import Holder, QueueLine, Share, Waiter
 
 
 @dataclass
@@ -75,7 +76,14 @@ def shared(watched: Watched) -> Shared:
         wait_until(lambda: is_so(3, 0), what="three jobs to run")
         watched.job("waits", gpus=1)
         wait_until(lambda: is_so(3, 1), what="the last job to wait")
+        wait_until(lambda: is_placed(scene), what="the first job's pod to be on a node")
     return scene
+
+
+def is_placed(scene: Shared) -> bool:
+    """Whether Vision's first job has its GPUs; the namespace's own quota lets the other have no pod."""
+    [mine] = scene.queues(scene.watched.ada).teams
+    return any(one.is_placed for one in mine.line.running)
 
 
 def lend(scene: Shared) -> None:
@@ -118,7 +126,8 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(
     ):
         assert text in shown
     # Whether its pods run by now is another matter, and the priority is called as on the form.
-    assert "Has its GPUs, may be stopped" in shown
+    assert "Has its GPUs" in shown
+    assert "Let in, on no node yet, may be stopped" in shown
     assert "Best effort" in shown
     assert "speech-secret" not in shown
     assert "speech-secret" in shared.page(shared.bob)
@@ -184,7 +193,23 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
 
 
-def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(
+def test_what_was_let_in_and_is_on_no_node_yet_does_not_have_its_gpus(
+    shared: Shared,
+) -> None:
+    for row in ClusterObject.objects.filter(kind="Pod"):
+        row.body["spec"].pop("nodeName", None)
+        row.save(update_fields=["body"])
+    shown = shared.page(shared.watched.ada)
+    assert "Let in, on no node yet" in shown
+    assert "Let in, on no node yet, may be stopped" in shown
+    assert "Has its GPUs" not in shown
+    [mine] = Caller(shared.watched.ada).get("queues/training/").json()["teams"]
+    assert {
+        one["name"]: (one["pods"], one["pods_on_nodes"]) for one in mine["running"]
+    } == {"own-two": (1, 0), "borrows-one": (0, 0)}
+
+
+def test_what_is_larger_than_its_queue_stands_behind_the_line_without_a_number(
     watched: Watched,
 ) -> None:
     watched.job("never", gpus=16)
@@ -197,11 +222,51 @@ def test_what_is_larger_than_its_queue_keeps_its_place_and_is_told_apart(
     with watching(watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         wait_until(lambda: "Larger than its queue" in shown(), what="the job")
-    assert "Number 1" in shown()
+    assert "It does not start as it is." in shown()
+    assert "umber 1" not in shown()
     [mine] = Caller(watched.ada).get("queues/training/").json()["teams"]
     assert [(one["name"], one["position"], one["fits"]) for one in mine["waiting"]] == [
-        ("never", 1, False)
+        ("never", None, False)
     ]
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ({"position": 2}, ("waiting", "Waits, number 2", "")),
+        (
+            {"position": None},
+            ("ending", "Not in line", "It does not start as it is."),
+        ),
+        (
+            {"position": None, "is_gated": True},
+            ("waiting", "Not in line", "Somebody has to approve it."),
+        ),
+        (
+            {"position": 1, "fits": False},
+            ("ending", "Larger than its queue", "Number 1"),
+        ),
+    ],
+)
+def test_who_waits_is_told_the_place_or_that_there_is_none(
+    job: dict[str, Any], said: tuple[str, str, str]
+) -> None:
+    waiter = Waiter(key=JobKey("vision", "it"), gpus=1, priority=0, since=None, **job)
+    found = waits(waiter)
+    assert (found.tone, found.word, found.note) == said
+
+
+def test_pods_of_which_some_are_on_nodes_are_counted() -> None:
+    job = Holder(
+        key=JobKey("vision", "it"),
+        gpus={"a100": 4},
+        priority=0,
+        since=None,
+        may_be_stopped=False,
+        pods=4,
+        on_nodes=1,
+    )
+    assert holds(job).word == "Let in, 1 of 4 pods on a node"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ import pytest
 
 from workloads.listing import queue_seen
 from workloads.observed import Node, Queue, Quota
-from workloads.queueing import Room, Share, by_queue, line_of_queue, rooms_of
+from workloads.queueing import (
+    Room,
+    Share,
+    by_queue,
+    line_of_queue,
+    pods_by_workload,
+    rooms_of,
+)
 
 GPU = "nvidia.com/gpu"
 
@@ -127,16 +134,19 @@ def test_the_line_is_by_priority_and_then_by_age() -> None:
             workload("second", 1, made="08:30"),
             workload("first", 1, made="08:10"),
             OLD,
-            workload("urgent", 8, made="09:00", priority=100),
+            workload("urgent", 2, made="09:00", priority=100),
+            workload("never", 8, made="08:05", priority=200),
         ],
     )
+    # Nobody waits for what does not start as it is.
     assert [(one.position, one.key.name, one.gpus) for one in found.waiting] == [
-        (1, "urgent", 8),
+        (1, "urgent", 2),
         (2, "first", 1),
         (3, "second", 1),
+        (None, "never", 8),
     ]
     assert found.oldest is not None
-    assert found.oldest.isoformat() == "2026-11-23T08:10:00+00:00"
+    assert found.oldest.isoformat() == "2026-11-23T08:05:00+00:00"
     assert line_of_queue(queue(), []).oldest is None
 
 
@@ -153,13 +163,87 @@ def test_the_line_is_by_priority_and_then_by_age() -> None:
         ([], 0, True),
     ],
 )
-def test_one_that_is_larger_than_its_queue_is_in_the_line_and_does_not_fit(
+def test_one_that_is_larger_than_its_queue_does_not_fit_and_has_no_place(
     quotas: list[Quota], gpus: int, fits: bool
 ) -> None:
     [waits] = line_of_queue(
         Queue(name="vision", quotas=tuple(quotas)), [workload("waits", gpus)]
     ).waiting
-    assert (waits.position, waits.fits) == (1, fits)
+    assert (waits.position, waits.fits) == (1 if fits else None, fits)
+
+
+def test_where_a_queue_goes_strictly_in_order_what_never_starts_keeps_its_place() -> (
+    None
+):
+    strict = replace(queue(a100=2), strategy="StrictFIFO")
+    found = line_of_queue(strict, [workload("never", 8), workload("second", 1)])
+    assert [(one.position, one.key.name, one.fits) for one in found.waiting] == [
+        (1, "never", False),
+        (2, "second", True),
+    ]
+
+
+def not_reserved(waits: dict[str, Any], reason: str, said: str) -> dict[str, Any]:
+    """A Workload of which Kueue says why it has no quota."""
+    condition = {
+        "type": "QuotaReserved",
+        "status": "False",
+        "reason": reason,
+        "message": said,
+    }
+    return {**waits, "status": {"conditions": [condition]}}
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "position", "is_gated"),
+    [
+        ("Pending", "couldn't assign flavors to pod set main: quota", 1, False),
+        ("NoMatchingFlavor", "", None, False),
+        ("AdmissionGated", "", None, True),
+        ("Pending", "Admission is gated by: example.com/approval", None, True),
+    ],
+)
+def test_what_kueue_lays_aside_has_no_place(
+    reason: str, said: str, position: int | None, is_gated: bool
+) -> None:
+    waits = not_reserved(workload("waits", 1), reason, said)
+    [found] = line_of_queue(queue(a100=2), [waits]).waiting
+    assert (found.position, found.fits, found.is_gated) == (position, True, is_gated)
+
+
+def pod(name: str, at: str = "", phase: str = "Pending") -> dict[str, Any]:
+    """A pod of the Workload "old", on a node where one is named."""
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "vision",
+            "uid": name,
+            "labels": {"kueue.x-k8s.io/workload": "old"},
+        },
+        "spec": {"nodeName": at} if at else {},
+        "status": {"phase": phase},
+    }
+
+
+@pytest.mark.parametrize(
+    ("pods", "counted", "is_placed"),
+    [
+        ([], (0, 0), False),
+        ([pod("a")], (1, 0), False),
+        ([pod("a", "n1"), pod("b")], (2, 1), False),
+        ([pod("a", "n1", "Running"), pod("b", "n2")], (2, 2), True),
+        # What begins anew has its GPUs once its new pods have.
+        ([pod("a", "n1", "Failed"), pod("b")], (1, 0), False),
+        ([pod("a", "n1", "Succeeded")], (1, 1), True),
+    ],
+)
+def test_what_was_let_in_has_its_gpus_once_its_pods_are_on_nodes(
+    pods: list[dict[str, Any]], counted: tuple[int, int], is_placed: bool
+) -> None:
+    [found] = line_of_queue(
+        queue(a100=2), [OLD], pods=pods_by_workload([OLD], [], pods)
+    ).running
+    assert ((found.pods, found.on_nodes), found.is_placed) == (counted, is_placed)
 
 
 def test_where_a_queue_is_not_known_what_waits_may_fit() -> None:

@@ -86,10 +86,14 @@ def _has_run(ended: Object) -> bool:
     return bool(ended) and text(ended, "reason") != "ContainerStatusUnknown"
 
 
+def is_over(found: Object) -> bool:
+    """Whether a pod has ended, one way or the other."""
+    return text(part(found, "status"), "phase") in OVER
+
+
 def is_on_a_node(found: Object) -> bool:
     """Whether a pod takes room on a node, until it is over."""
-    is_over = text(part(found, "status"), "phase") in OVER
-    return bool(text(part(found, "spec"), "nodeName")) and not is_over
+    return bool(text(part(found, "spec"), "nodeName")) and not is_over(found)
 
 
 def nodes_of(

@@ -129,7 +129,7 @@ def is_in_line(workload: Workload, queue: Queue | None) -> bool:
     condition = workload.lacks("QuotaReserved")
     if condition is None:
         return True
-    if _is_gated(condition):
+    if _gates(condition):
         return False
     cause = decisive(condition.message, queue.groups if queue is not None else ())
     if cause is not None:
@@ -138,10 +138,16 @@ def is_in_line(workload: Workload, queue: Queue | None) -> bool:
     return known is None or known[1] != Outlook.CHANGE
 
 
+def is_gated(workload: Workload) -> bool:
+    """Whether it comes into the line only once somebody approves it."""
+    condition = workload.lacks("QuotaReserved")
+    return condition is not None and _gates(condition)
+
+
 def gated(facts: Facts, clock: Clock) -> Answer | None:
     """QuotaHolder before the queue until somebody approves it."""
     condition = _not_reserved(facts.workload)
-    if condition is None or not _is_gated(condition):
+    if condition is None or not _gates(condition):
         return None
     approval = facts.approval
     step = None
@@ -164,7 +170,7 @@ def gated(facts: Facts, clock: Clock) -> Answer | None:
     )
 
 
-def _is_gated(condition: Condition) -> bool:
+def _gates(condition: Condition) -> bool:
     return condition.reason == "AdmissionGated" or condition.message.startswith(GATE)
 
 
