@@ -78,6 +78,7 @@ class Portal:
         seconds: float = ANSWER_SECONDS,
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
+        self._access = access
         self.url, self._attempts, self._timeout = (
             access.url,
             attempts,
@@ -86,6 +87,16 @@ class Portal:
         self._session = requests.Session()
         self._session.auth = Bearer(access.token)
         self._session.headers["User-Agent"] = f"qm/{__version__}"
+
+    def twin(self) -> Portal:
+        """The same for another thread: a session is not made for several."""
+        connect_seconds, seconds = self._timeout
+        return Portal(
+            self._access,
+            attempts=self._attempts,
+            seconds=seconds,
+            connect_seconds=connect_seconds,
+        )
 
     def get(self, path: str, *, patient: bool = False, **query: object) -> Any:
         """What is at an address."""

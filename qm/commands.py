@@ -11,7 +11,15 @@ from urllib.parse import quote
 import click
 from click.shell_completion import get_completion_class
 
-from qm import __version__, choosing, completing, configuration, following, words
+from qm import (
+    __version__,
+    choosing,
+    completing,
+    configuration,
+    following,
+    words,
+    workers,
+)
 from qm.calls import Portal, key_of, option_named
 from qm.configuration import Access
 from qm.endings import MEANINGS, Code, Ended, in_order
@@ -664,7 +672,9 @@ def again(
     help="The pod with this number.",
 )
 @click.option(
-    "--all-workers", is_flag=True, help="Every pod's last lines, one pod after another."
+    "--all-workers",
+    is_flag=True,
+    help="Every pod's, each line behind its worker; with --follow all at once.",
 )
 @click.option(
     "--attempt",
@@ -690,30 +700,33 @@ def logs(
     is_json: bool,
 ) -> None:
     """What a run's program writes."""
-    _refuse_both(follow, is_json or all_workers)
+    _refuse_both(follow, is_json)
     if follow and attempt is not None:
         raise click.UsageError("--follow goes not with --attempt: no more comes of it.")
+    if all_workers and (pod or worker is not None):
+        raise click.UsageError("--all-workers goes with neither --pod nor --worker.")
     api, wanted = portal(), following.Wanted(pod, worker)
     found = _found(api, run)
     if follow:
-        return following.ended(following.follow(api, found, wanted, tail=tail))
-    pods = following.pods_of(found, attempt)
-    names = [*dict.fromkeys(one["name"] for one in pods)] if all_workers else []
-    # Without a pod the portal says why there is no log.
-    names = names or [wanted.newest(found, attempt)]
-    read = [
-        api.get(
-            f"runs/{found['id']}/logs/", pod=name or None, attempt=attempt, tail=tail
+        over = (
+            workers.follow(api, found, tail=tail)
+            if all_workers
+            else following.follow(api, found, wanted, tail=tail)
         )
-        for name in names
-    ]
+        return following.ended(over)
+    if all_workers:
+        return _logs_of_all(api, found, attempt=attempt, tail=tail, is_json=is_json)
+    # Without a pod the portal says why there is no log.
+    one = api.get(
+        f"runs/{found['id']}/logs/",
+        pod=wanted.newest(found, attempt) or None,
+        attempt=attempt,
+        tail=tail,
+    )
     if is_json:
-        return words.printed(read if all_workers else read[0])
-    for one in read:
-        if all_workers:
-            words.note(f"==> {one['pod']} <==")
-        for line in one["lines"]:
-            click.echo(line["text"])
+        return words.printed(one)
+    for line in one["lines"]:
+        click.echo(line["text"])
     return None
 
 
@@ -736,6 +749,23 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 - click knows each of them
     click.echo(kind(qm, {}, "qm", "_QM_COMPLETE").source())
+
+
+def _logs_of_all(
+    api: Portal,
+    run: dict[str, Any],
+    *,
+    attempt: int | None,
+    tail: int | None,
+    is_json: bool,
+) -> None:
+    read = workers.last_lines(api, run, attempt=attempt, tail=tail)
+    if is_json:
+        return words.printed([one for _, one in read])
+    for before, one in read:
+        for line in one["lines"]:
+            click.echo(f"{before} {line['text']}")
+    return None
 
 
 def _found(api: Portal, word: str) -> dict[str, Any]:
@@ -919,6 +949,6 @@ def _refuse_unknown_team(api: Portal, slug: str) -> None:
         ) from None
 
 
-def _refuse_both(follow: bool, other: bool) -> None:
-    if follow and other:
-        raise click.UsageError("--follow goes with neither --json nor --all-workers.")
+def _refuse_both(follow: bool, is_json: bool) -> None:
+    if follow and is_json:
+        raise click.UsageError("--follow does not go with --json.")

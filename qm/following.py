@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import sleep
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -23,8 +23,27 @@ UNSTARTED = ("Waiting", "Starting")
 Run = Mapping[str, Any]
 
 
+class Output(Protocol):
+    """Where a log goes, with what is said of it."""
+
+    def line(self, text: str) -> None:
+        """A line of the log."""
+
+    def note(self, text: str) -> None:
+        """A message for people."""
+
+    def say(self, text: str) -> None:
+        """Where it is, unless that was said."""
+
+    def clear(self) -> None:
+        """Take what was said away, before lines are written."""
+
+
 class Progress:
-    """One line on stderr that tells where a run is, written when it changes; in a terminal over itself."""
+    """One line on stderr that tells where a run is, written when it changes; in a terminal over itself.
+
+    The lines of one log go to stdout as they are.
+    """
 
     def __init__(self) -> None:
         self._said = ""
@@ -47,6 +66,14 @@ class Progress:
             )
         else:
             words.note(text)
+
+    def line(self, text: str) -> None:
+        """Write a line of the log."""
+        click.echo(text)
+
+    def note(self, text: str) -> None:
+        """Write a message beside it."""
+        words.note(text)
 
     def clear(self) -> None:
         """Take the line away, before others are written."""
@@ -94,7 +121,7 @@ class Wanted:
     def newest(self, run: Run, attempt: int | None = None) -> str:
         """The pod to read now, empty where the portal is to choose; raises Ended for one that is not there."""
         pods = self.among(run, attempt)
-        found = [one for one in pods if _has_log(one)] or pods
+        found = [one for one in pods if has_log(one)] or pods
         if not found and (self.pod or self.worker is not None):
             names = ", ".join(map(_named, pods_of(run, attempt))) or "none"
             kept = (
@@ -143,10 +170,10 @@ def follow(portal: Portal, run: Run, wanted: Wanted, *, tail: int | None) -> Run
             found = [
                 (one["name"], one["started_at"])
                 for one in wanted.among(run)
-                if run["is_over"] or _has_log(one)
+                if run["is_over"] or has_log(one)
             ]
             if found and found[-1] not in read:
-                if _print(portal, run, found[-1][0], progress, tail=tail):
+                if print_log(portal, run, found[-1][0], progress, tail=tail):
                     # What failed before it is of no interest any more.
                     read, tail = read | {*found}, None
             elif run["is_over"]:
@@ -175,12 +202,13 @@ def _named(pod: Mapping[str, Any]) -> str:
     return f"{pod['name']}{number}"
 
 
-def _has_log(pod: Mapping[str, Any]) -> bool:
+def has_log(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has begun to write, or may have."""
     return pod["started_at"] is not None or pod["word"] not in UNSTARTED
 
 
-def _print(
-    portal: Portal, run: Run, pod: str, progress: Progress, *, tail: int | None
+def print_log(
+    portal: Portal, run: Run, pod: str, output: Output, *, tail: int | None
 ) -> bool:
     """Print a pod's log to its end; False when it has none yet."""
     last, is_over = "", run["is_over"]
@@ -188,29 +216,29 @@ def _print(
         # What is over is read and not followed: a pod that never started would be waited for.
         if tail is not None or is_over:
             found = portal.get(f"runs/{run['id']}/logs/", pod=pod, tail=tail)["lines"]
-            progress.clear()
+            output.clear()
             for line in found:
-                click.echo(line["text"])
+                output.line(line["text"])
                 last = line["place"]
         if not is_over:
-            progress.clear()
-            _stream(portal, run, pod, last)
+            output.clear()
+            _stream(portal, run, pod, output, last)
     except Ended as refused:
         if refused.problem == "log_not_started" and not is_over:
             sleep(LOOK_EVERY)
             return False
         if refused.problem == CLUSTER_AWAY and not is_over:
-            progress.say(refused.message)
+            output.say(refused.message)
             sleep(LOOK_EVERY)
             return False
-        progress.clear()
+        output.clear()
         if refused.problem not in ("log_not_started", "log_never_begun", "log_gone"):
             raise
-        words.note(refused.message)
+        output.note(refused.message)
     return True
 
 
-def _stream(portal: Portal, run: Run, pod: str, last: str) -> None:
+def _stream(portal: Portal, run: Run, pod: str, output: Output, last: str) -> None:
     """Print from behind a line to the end; each new connection begins behind the last whole line of the one before."""
     failures = 0
     while True:
@@ -219,16 +247,16 @@ def _stream(portal: Portal, run: Run, pod: str, last: str) -> None:
             for event in portal.follow(run["id"], pod, after=last):
                 failures = 0
                 if event.kind == "message":
-                    click.echo(event.data)
+                    output.line(event.data)
                     last = event.id
                 elif event.kind == "retry":
                     pause = float(event.data) / 1000
                 elif event.kind == "missed":
-                    words.note(
+                    output.note(
                         f"({event.data} lines are left out: they came too fast.)"
                     )
                 elif event.data:
-                    words.note(event.data)
+                    output.note(event.data)
                 if event.kind == "end":
                     return
         except Ended as refused:

@@ -52,7 +52,13 @@ def qm(portal: Misbehaving, tmp_path: Path, *typed: str, into: int) -> tuple[int
 
 
 @pytest.mark.parametrize(
-    "typed", [("logs", "7", "-f", "--tail", "5"), ("templates",), ("--help",)]
+    "typed",
+    [
+        ("logs", "7", "-f", "--tail", "5"),
+        ("logs", "7", "-f", "--tail", "5", "--all-workers"),
+        ("templates",),
+        ("--help",),
+    ],
 )
 def test_a_reader_that_has_enough_ends_it_without_a_word(
     portal: Misbehaving, tmp_path: Path, typed: tuple[str, ...]
@@ -66,7 +72,15 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is full")
-@pytest.mark.parametrize("typed", [("logs", "7", "-f"), ("templates",), ("--help",)])
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("logs", "7", "-f"),
+        ("logs", "7", "-f", "--all-workers"),
+        ("templates",),
+        ("--help",),
+    ],
+)
 def test_output_that_cannot_be_written_is_said_in_one_line(
     portal: Misbehaving, tmp_path: Path, typed: tuple[str, ...]
 ) -> None:

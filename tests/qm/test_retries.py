@@ -1,9 +1,11 @@
 """Against a server that misbehaves: nothing is done twice, no line of a log is lost or doubled, and no token strays."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from click.testing import Result
@@ -333,7 +335,7 @@ def test_several_nodes_where_no_template_takes_them_are_refused_with_the_reasons
             "--script not-there.py cannot be read: No such file or directory.\n",
         ),
         (("--key", "a – b"), "A key is made of"),
-        (("--follow", "--json"), "--follow goes with neither"),
+        (("--follow", "--json"), "--follow does not go with --json"),
     ],
 )
 def test_what_makes_no_sense_is_not_sent(
@@ -737,6 +739,152 @@ def test_of_a_run_that_is_over_it_says_that_not_every_log_is_kept(
     assert refused.stderr.endswith(
         " Once a run is over, the portal keeps the logs of up to eight of its pods: of those that failed, "
         "and then of those with the lowest numbers.\n"
+    )
+
+
+def pods(count: int) -> list[dict[str, Any]]:
+    """The pods of a run of several workers."""
+    return [{**POD, "name": f"bert-{n}", "number": n} for n in range(count)]
+
+
+def by_pod(**answers: list[Answer]) -> Callable[[Call], Answer]:
+    """Each pod's own answers, one after the other, the last of them for ever; its number is behind a "w"."""
+
+    def on(call: Call) -> Answer:
+        [(_, pod)] = [
+            one for one in parse_qsl(urlsplit(call.address).query) if one[0] == "pod"
+        ]
+        left = answers[f"w{pod.removeprefix('bert-')}"]
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return on
+
+
+def test_the_lines_of_all_workers_say_whose_they_are_on_stdout(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    again = {**POD, "name": "bert-1-again", "number": 1}
+    portal.says("GET runs/7/", {**RUN, "pods": pods(3)})
+    lines = [{"place": at(1), "text": "line 1"}, {"place": at(2), "text": "line 2"}]
+    gone = problem(409, "log_gone", "The pod is gone, and its log with it.")
+    answers = {
+        "w0": [Answer(body={"pod": "bert-0", "lines": lines})],
+        "w1": [gone],
+        "w2": [Answer(body={"pod": "bert-2", "lines": lines[:1]})],
+        "w1-again": [Answer(body={"pod": "bert-1-again", "lines": lines[1:]})],
+    }
+    portal.says(LOG, by_pod(**answers))
+
+    done = terminal("logs", "7", "--all-workers")
+
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "[worker 0] line 1\n[worker 0] line 2\n[worker 2] line 1\n",
+    )
+    assert done.stderr == "[worker 1] The pod is gone, and its log with it.\n"
+    assert [one["pod"] for one in terminal.json("logs", "7", "--all-workers")] == [
+        "bert-0",
+        "bert-2",
+    ]
+    # Two attempts of one worker are told apart by their names.
+    portal.answers["GET runs/7/"] = [
+        Answer(body={**RUN, "pods": [*pods(2), again]}),
+        Answer(body={**RUN, "pods": pods(2)[1:]}),
+    ]
+    assert terminal("logs", "7", "--all-workers").stdout.splitlines()[2:] == [
+        "[bert-1-again] line 2"
+    ]
+    none = terminal("logs", "7", "--all-workers")
+    assert (none.exit_code, none.stdout) == (3, "")
+    both = terminal("logs", "7", "--all-workers", "--worker", "1")
+    assert both.exit_code == 2
+    assert "--all-workers goes with neither" in both.stderr
+
+
+def test_all_workers_are_followed_at_once_and_one_that_ends_ends_no_other(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    """The last of three has to have said everything before the first goes on."""
+    is_said = threading.Event()
+
+    def last(call: Call) -> Answer:
+        is_said.set()
+        return Answer(stream=written("c 1") + END)
+
+    def first(call: Call) -> Answer:
+        if call.headers.get("Last-Event-ID"):
+            assert is_said.wait(20)
+            return Answer(stream=written("a 2", first=2) + END)
+        return Answer(stream=written("a 1") + "id: x", breaks=True)
+
+    def on(call: Call) -> Answer:
+        if "bert-0" in call.address:
+            return first(call)
+        if "bert-1" in call.address:
+            return Answer(stream=written("b 1") + END)
+        return last(call)
+
+    two = pods(3)[:2]
+    portal.says(
+        "GET runs/7/",
+        {**RUN, "state": "waiting", "pods": []},
+        {**RUN, "pods": two},
+        {**RUN, "pods": pods(3)},
+        {**OVER, "state": "failed", "pods": pods(3)},
+    )
+    portal.says(LOG, on)
+
+    done = terminal("logs", "7", "-f", "--all-workers")
+
+    assert done.exit_code == 1
+    assert sorted(done.stdout.splitlines()) == [
+        "[worker 0] a 1",
+        "[worker 0] a 2",
+        "[worker 1] b 1",
+        "[worker 2] c 1",
+    ]
+    assert done.stderr.splitlines() == [
+        "bert-1a2b3c4d: waiting.",
+        "bert-1a2b3c4d: failed after 1 h 2 min, 6.63 USD.",
+    ]
+
+
+def test_a_worker_whose_log_cannot_be_read_is_told_and_the_others_are_read(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says("GET runs/7/", {**RUN, "pods": pods(2)}, {**OVER, "pods": pods(2)})
+    fine = Answer(stream=written("a 1") + END)
+    portal.says(LOG, by_pod(w0=[fine], w1=[problem(500, "unexpected", "It broke.")]))
+
+    done = terminal("logs", "7", "-f", "--all-workers")
+
+    assert (done.exit_code, done.stdout) == (5, "[worker 0] a 1\n")
+    assert done.stderr.startswith("[worker 1] It broke.\n")
+    assert done.stderr.endswith("1 of 2 logs could not be read to their end.\n")
+
+
+def test_of_more_workers_than_may_be_followed_at_once_the_others_come_later(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.says("GET runs/7/", {**RUN, "pods": pods(12)}, {**OVER, "pods": pods(12)})
+    line = {"place": at(1), "text": "kept"}
+
+    def on(call: Call) -> Answer:
+        if "follow" in call.address:
+            return Answer(stream=written("followed") + END)
+        return Answer(body={"pod": "", "lines": [line]})
+
+    portal.says(LOG, on)
+
+    done = terminal("logs", "7", "-f", "--all-workers")
+
+    assert done.exit_code == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert sorted(said) == sorted(
+        f"[worker {n}] {'followed' if n < 10 else 'kept'}" for n in range(12)
+    )
+    assert done.stderr.startswith(
+        "The portal lets you follow 10 logs at once: 2 more follow as these end."
     )
 
 

@@ -1,6 +1,7 @@
 """Against a portal that is served: choosing, submitting, following, finding and ending runs, and how commands end."""
 
 import json
+import re
 from datetime import timedelta
 
 from django.utils import timezone
@@ -224,6 +225,16 @@ def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
     assert busy.terminal("logs", name).exit_code in (0, 3)
 
 
+def test_all_workers_are_followed_to_the_end_of_their_run(busy: Signed) -> None:
+    name = busy.terminal(*SHORT[:-3], "--", "sleep", "1").stdout.strip()
+
+    done = busy.terminal("logs", name, "-f", "--all-workers")
+
+    assert done.exit_code == 0, done.stderr
+    assert re.match(rf"\[{name}-\w+\] rank 0 on a100-", done.stdout)
+    assert done.stderr.splitlines()[-1].startswith(f"{name}: finished after ")
+
+
 def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
     busy: Signed,
 ) -> None:
@@ -400,7 +411,8 @@ def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) ->
     assert said.exit_code == 0, said.stderr
     assert len(said.stdout.splitlines()) == 1
     assert found["lines"][0]["text"].startswith("rank 0 on a100-")
-    assert busy.terminal("logs", name, "--all-workers").stdout.startswith("rank 0 on")
+    every = busy.terminal("logs", name, "--all-workers").stdout
+    assert re.match(rf"\[{name}-\w+\] rank 0 on ", every)
     assert busy.terminal("logs", name, "--worker", "9").exit_code == 6
     assert busy.terminal("logs", name, "--pod", "other", "-f").exit_code == 6
 
