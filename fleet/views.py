@@ -145,7 +145,7 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
         request,
         form,
         act,
-        title=f"Change {row.device}",
+        title=f"Change {row.kind}",
         button="Save the kind",
         cluster=row.cluster,
         flavor=row,
@@ -219,7 +219,7 @@ def flavor_remove(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
     return _remove(
         request,
         lambda: remove_flavor(row.pk, by=user),
-        what=row.device,
+        what=row.kind,
         cluster=row.cluster,
         flavor=row,
         back=reverse("flavor-edit", args=[name, flavor]),

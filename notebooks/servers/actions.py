@@ -468,7 +468,7 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Aske
     flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)
     if found.gpus > room:
-        product = flavor.device if flavor else offer.document.flavor
+        product = flavor.kind if flavor else offer.document.flavor
         have = (
             f"can have {gpus_words(room, product)}" if room else f"holds no {product}"
         )

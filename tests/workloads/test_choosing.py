@@ -292,6 +292,16 @@ def test_what_the_team_lacks_is_asked_for_with_the_form_filled_in(
     assert found["four"].verdict["hint"]
 
 
+def test_spot_that_the_team_lacks_is_called_so(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, GPU.format(slug="four", gpus=4))
+    Flavor.objects.filter(name="a100").update(capacity_type=Flavor.Capacity.SPOT)
+    answer = cards(tenancy)["four"].answer
+    assert answer.sentence == "Your team holds too few A100 (spot)"
+    assert answer.detail.startswith("It takes 4 × A100 (spot); ")
+
+
 def test_more_than_the_cluster_has_in_all_is_not_asked_for(
     lead: User, ada: User, tenancy: Tenancy
 ) -> None:

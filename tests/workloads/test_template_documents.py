@@ -239,6 +239,17 @@ def test_spot_or_not_is_the_templates_word() -> None:
         assert says in problem.text
 
 
+def test_a_kind_that_is_lacking_is_told_apart_from_the_same_on_demand() -> None:
+    held = replace(pool("a100", is_spot=True), gpus=2), pool("firm")
+    asked = Submission(
+        template="vision", title="Try", flavor="a100", values={"gpus": 4}
+    )
+    said = " ".join(
+        one.text for one in plan(asked, place(vision(), *held), key="1").problems
+    )
+    assert "It takes 4 × A100 (spot)." in said
+
+
 @pytest.mark.parametrize("template", TEMPLATES, ids=[one.slug for one in TEMPLATES])
 def test_a_shipped_template_is_a_document_to_begin_from(template: Template) -> None:
     text = write(document_of(template))

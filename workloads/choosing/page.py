@@ -274,7 +274,7 @@ def _not_held(
 ) -> Answer:
     """The team has too few GPUs for it, or none; what it lacks is asked for where the cluster has any."""
     room = pool.gpus + pool.borrow if pool else 0
-    most = f"{gpus(room, flavor.device)} at most" if room else "none"
+    most = f"{gpus(room, flavor.kind)} at most" if room else "none"
     # More than the cluster has in all are of no use to ask for.
     is_there = count <= max(flavor.gpus_total, room)
     is_asked = flavor.is_offered and tenancy.cluster.enabled and is_there
@@ -283,8 +283,8 @@ def _not_held(
     )
     return Answer(
         outcome=Outcome.NOT_HELD,
-        sentence=f"Your team holds {'too few' if room else 'no'} {flavor.device}",
-        detail=f"It takes {gpus(count, flavor.device)}; this namespace can have {most}.{has}",
+        sentence=f"Your team holds {'too few' if room else 'no'} {flavor.kind}",
+        detail=f"It takes {gpus(count, flavor.kind)}; this namespace can have {most}.{has}",
         lacks=count - room if is_there else 0,
         ask=_ask(flavor, count - room, tenancy, now) if is_asked else "",
     )

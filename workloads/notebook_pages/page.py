@@ -351,7 +351,7 @@ def story_of(one: ServerSeen) -> list[Entry]:
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
         (
             one.goes_back,
-            f"Stopped: the {server.flavor.device} that carry it go back"
+            f"Stopped: the {server.flavor.kind} that carry it go back"
             if server.flavor
             else "",
         ),

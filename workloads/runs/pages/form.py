@@ -433,8 +433,7 @@ def pool_words(pool: Pool, *, with_memory: bool = False) -> str:
     """A kind of GPU as the form offers it: what the team holds, and what it may borrow."""
     memory = f", {pool.memory} GB" if with_memory and pool.memory else ""
     borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
-    spot = " (spot)" if pool.is_spot else ""
-    return f"{pool.device}{spot}{memory}: {pool.gpus or 'none'} held{borrow}"
+    return f"{pool.title}{memory}: {pool.gpus or 'none'} held{borrow}"
 
 
 def _field(one: Parameter) -> forms.Field:

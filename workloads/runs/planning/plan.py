@@ -230,7 +230,7 @@ def _not_held(
 
 def _beyond_cluster(field: str, gpus: int, pool: Pool, place: Place) -> Problem:
     """More GPUs than the cluster has of the kind: asking for them would help nobody."""
-    said = larger_than(place.cluster, f"{gpus} × {pool.device}", pool.on_cluster or 0)
+    said = larger_than(place.cluster, f"{gpus} × {pool.title}", pool.on_cluster or 0)
     return Problem(
         field=field,
         text=f"{said} It can never fit there.",
@@ -472,7 +472,7 @@ def _too_large(
         found.append(
             Problem(
                 field="gpus",
-                text=f"It takes {gpus} × {pool.device}. Your team holds {pool.gpus}{borrowing}: "
+                text=f"It takes {gpus} × {pool.title}. Your team holds {pool.gpus}{borrowing}: "
                 f"ask for {gpus - room} more.",
                 code="more_than_held",
                 lacks=gpus - room,
@@ -483,7 +483,7 @@ def _too_large(
 
 def _beyond_a_node(run: Run, template: Template, pool: Pool) -> str:
     """What to take instead of pods that are larger than a node."""
-    has = f"A node has {pool.per_node} × {pool.device}"
+    has = f"A node has {pool.per_node} × {pool.title}"
     nodes = next((one for one in template.parameters if one.name == "nodes"), None)
     if nodes is None:
         return f"{has}. For more, choose a template of several nodes."

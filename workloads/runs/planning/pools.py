@@ -46,8 +46,13 @@ class Pool:
 
     @property
     def device(self) -> str:
-        """What people call one of them behind a number: "A100", "A100 1g.10gb slice"."""
+        """What one of them is, however it is bought: "A100", or "A100 1g.10gb slice" where each is cut."""
         return product_words(self.product, self.kind.resource)
+
+    @property
+    def title(self) -> str:
+        """What people call it behind a number: "A100", or "A100 (spot)" beside that."""
+        return f"{self.device}{' (spot)' if self.is_spot else ''}"
 
     @property
     def words(self) -> str:
@@ -87,7 +92,7 @@ def refused_pool(pool: Pool, template: Template) -> str:
         return f"{template.title} never runs on spot GPUs, which are taken back."
     if pool.memory and pool.memory < template.gpu_memory:
         needed = f"{template.title} needs {template.gpu_memory} GB of memory on a GPU"
-        return f"{needed}, and {pool.device} has {pool.memory}."
+        return f"{needed}, and {pool.title} has {pool.memory}."
     return ""
 
 
