@@ -40,6 +40,20 @@ STATES = (
 )
 # How the portal refuses to stop what has ended.
 RUN_IS_OVER = "run_is_over"
+# New columns stand behind the others: scripts count them.
+LISTED = (
+    "id",
+    "name",
+    "state",
+    "GPUs",
+    "cluster",
+    "team",
+    "by",
+    "submitted",
+    "cost",
+    "since",
+    "why",
+)
 USUAL_ROWS, USUAL_LINES = 25, 1_000
 # So many runs are looked through for one by the beginning of its name, the newest first.
 LOOKED_THROUGH = 1_000
@@ -413,7 +427,7 @@ def list_runs(
     limit: int,
     is_json: bool,
 ) -> None:
-    """The newest runs of your teams."""
+    """The newest runs of your teams. Each with since when it is in its state, and why, where there is more to say."""
     live = None if with_over or state else "true"
     api = portal()
     found = api.listed(
@@ -423,6 +437,7 @@ def list_runs(
         state=state,
         mine="true" if mine else None,
         live=live,
+        why="true",
     )
     if team and not found["results"]:
         _refuse_unknown_team(api, team)
@@ -439,6 +454,8 @@ def list_runs(
             one["requester"]["name"],
             words.moment(one["created_at"]),
             f"{one['cost']} USD",
+            words.since(one),
+            words.reason(one),
         )
         for one in found["results"]
     ]
@@ -448,8 +465,7 @@ def list_runs(
             if with_over or state
             else "None runs or waits: --all shows earlier ones."
         )
-    head = ("id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost")
-    click.echo(words.table(head, rows))
+    click.echo(words.table(LISTED, rows))
     return words.note("There are more: --limit shows them.") if found["next"] else None
 
 

@@ -17,6 +17,7 @@ COLOURS: Mapping[str, str] = {
     "starting": "yellow",
 }
 BAD = ("failed", "refused", "gone")
+LONGEST_REASON = 60
 UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -89,6 +90,37 @@ def attempts(run: Mapping[str, Any]) -> str:
         for one in found
     ]
     return table(("attempt", "started", "ended", "why"), rows)
+
+
+def since(run: Mapping[str, Any]) -> str:
+    """Since when a run is where it is, in local time without year and zone, which a list has no room for."""
+    found = run.get("why") or {}
+    times = (
+        run["ended_at"],
+        run["stop_asked_at"],
+        found.get("since"),
+        run["started_at"] if run["state"] == "running" else None,
+        run["created_at"],
+    )
+    text = next(one for one in times if one)
+    at = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone()
+    return f"{at:%m-%d %H:%M}"
+
+
+def reason(run: Mapping[str, Any]) -> str:
+    """Why a run is where it is, in few words; empty where its state says all."""
+    found = run.get("why") or {}
+    if run["is_over"]:
+        said = plain(run["message"])
+    elif run["stop_asked_at"]:
+        said = "It is being stopped."
+    else:
+        said = plain(found.get("what")) if found.get("code") != "running" else ""
+    return (
+        said
+        if len(said) <= LONGEST_REASON
+        else f"{said[: LONGEST_REASON - 1].rstrip()}…"
+    )
 
 
 def duration(seconds: int | None) -> str:

@@ -652,6 +652,58 @@ def test_a_portal_that_is_away_for_minutes_ends_no_wait(
     assert sum(pauses) > 120
 
 
+LISTED = {
+    **RUN,
+    "gpus": 2,
+    "flavor": "a100",
+    "cluster": "training",
+    "team": TEAM,
+    "requester": {"name": "Ada"},
+    "created_at": "2026-11-23T10:00:00Z",
+    "started_at": "2026-11-23T11:00:00Z",
+    "ended_at": None,
+}
+RUNS = {"code": "running", "what": "It runs.", "since": "2026-11-23T11:30:00Z"}
+WAITS = {"code": "quota_taken", "what": "It waits.", "since": "2026-11-23T10:05:00Z"}
+LONG = {**WAITS, "what": f"{'Its pods wait ' * 4}for a node that they fit on."}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        # A portal that tells no reasons.
+        ({}, "11-23 11:00"),
+        ({"why": RUNS}, "11-23 11:30"),
+        ({"state": "waiting", "why": WAITS}, "11-23 10:05  It waits."),
+        (
+            {"state": "waiting", "why": LONG},
+            "11-23 10:05  Its pods wait Its pods wait Its pods wait Its pods wait for…",
+        ),
+        ({"state": "submitted", "started_at": None, "why": None}, "11-23 10:00"),
+        (
+            {"why": RUNS, "stop_asked_at": "2026-11-23T12:00:00Z"},
+            "11-23 12:00  It is being stopped.",
+        ),
+        (
+            {
+                "state": "failed",
+                "is_over": True,
+                "ended_at": "2026-11-23T13:00:00Z",
+                "message": "Exit code 1.",
+            },
+            "11-23 13:00  Exit code 1.",
+        ),
+    ],
+)
+def test_a_list_tells_since_when_and_why_in_few_words(
+    portal: Misbehaving, terminal: Terminal, change: dict[str, Any], said: str
+) -> None:
+    rows = {"next": None, "previous": None, "results": [{**LISTED, **change}]}
+    portal.answers["GET runs/"] = [Answer(body=rows)]
+    assert terminal("list").stdout.splitlines()[1].endswith(f" 6.63 USD  {said}")
+    assert "why=true" in portal.calls[-1].address
+
+
 def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
     portal: Misbehaving, terminal: Terminal
 ) -> None:

@@ -261,6 +261,13 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
         )
 
     wait_until(is_explained, what="the second to be in the line")
+    [listed, _] = busy.terminal.json("list")["results"]
+    assert listed["why"]["what"].startswith("It waits for 2 × A100 more.")
+    lines = busy.terminal("list").stdout.splitlines()
+    assert re.search(
+        r"USD  \d\d-\d\d \d\d:\d\d  It waits for 2 × A100 more\.", lines[1]
+    )
+    assert re.search(r"running .*USD  \d\d-\d\d \d\d:\d\d$", lines[2])
     said = busy.terminal("why", "second").stdout
     assert "number 1 of 1 in the line" in said
     found = busy.terminal.json("show", second)
@@ -452,9 +459,11 @@ def test_lists_are_the_apis_json_from_as_many_pages_as_it_takes(signed: Signed) 
     )
     said = signed.terminal("list", "--limit", "2")
     assert said.stdout.splitlines()[0].split() == [
-        "id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost",
+        "id", "name", "state", "GPUs", "cluster", "team", "by", "submitted", "cost", "since", "why",
     ]  # fmt: skip
-    assert said.stdout.splitlines()[1].endswith(" UTC  0.00 USD")
+    assert re.search(
+        r" UTC  0\.00 USD  \d\d-\d\d \d\d:\d\d$", said.stdout.splitlines()[1]
+    )
     assert "\x1b" not in said.stdout
     assert said.stderr == "There are more: --limit shows them.\n"
 

@@ -429,7 +429,7 @@ def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(
     assert found(f"name={over.name}") == {over.pk}
     assert found("template=single-node") == found("team=vision") == ours
     assert found("team=speech") == set()
-    for wrong in ("state=x", "live=1", "mine=false", "color=red"):
+    for wrong in ("state=x", "live=1", "mine=false", "color=red", "why=false"):
         assert caller.get(f"runs/?{wrong}").status_code == 400
 
     def queries() -> int:
@@ -442,6 +442,35 @@ def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(
         factories.run(watched.tenancy, watched.ada)
     assert few == queries() <= MOST_QUERIES
     assert len(found("")) == 100
+
+
+def test_a_list_tells_why_of_each_that_is_not_over_where_that_is_asked_for(
+    watched: Watched, running: Run
+) -> None:
+    now = timezone.now()
+    over = factories.run(
+        watched.tenancy, watched.ada, state="finished", sent_at=now, ended_at=now
+    )
+    caller = Caller(watched.ada)
+
+    def listed(query: str) -> tuple[dict[int, Any], int]:
+        with CaptureQueriesContext(connection) as seen:
+            rows = caller.get(f"runs/?limit=100&{query}").json()["results"]
+        return {one["id"]: one["why"] for one in rows}, len(seen)
+
+    assert listed("")[0] == {running.pk: None, over.pk: None}
+    told, few = listed("why=true")
+    assert told[over.pk] is None
+    assert told[running.pk]["code"] == "running"
+    one = caller.get(f"runs/{running.pk}/").json()["why"]
+    assert told[running.pk]["what"] == one["what"]
+    for number in range(20):
+        factories.run(watched.tenancy, watched.ada, title=f"run {number}", sent_at=now)
+    many, count = listed("why=true")
+    assert len(many) == 22
+    # Two more where something has changed since it was explained last.
+    assert count <= few + 2
+    assert listed("why=true")[1] <= few
 
 
 def test_strangers_see_nothing_and_auditors_everything_but_logs(

@@ -1,6 +1,6 @@
 """Runs over the API: where they may go, submitting, following, stopping, and their logs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from accounts.replay import Answer, answer_once
 from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, NoRight, pointer_to
+from workloads.explanations import Explanation
 from workloads.runs import actions
 from workloads.runs.held_until import too_few_for_plan, too_few_words
 from workloads.runs.logs.reading import TAIL, read_log
@@ -44,7 +45,7 @@ from workloads.runs.serializers import (
     RunShortSerializer,
     SubmissionSerializer,
 )
-from workloads.runs.shown import seen_run, source_of
+from workloads.runs.shown import reasons_of, seen_run, source_of
 from workloads.templates.library import lacking, without_topology
 from workloads.templates.parameters import normalised
 
@@ -77,6 +78,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     conflicting = frozenset({"logs"})
     previews = frozenset({"preview", "again_preview", "resume_preview"})
     asking = frozenset({"create", "again", "resume", "stop"})
+    reasons: Mapping[int, Explanation] = {}
 
     def get_queryset(self) -> QuerySet[Run]:
         """Those of one's own teams; all of them for leads and auditors."""
@@ -88,8 +90,16 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         return RunShortSerializer if self.action == "list" else RunSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
-        """With the time that costs are told for."""
-        return {**super().get_serializer_context(), "now": timezone.now()}
+        """With the time that costs are told for, and in a list that asks for them the reasons of its runs."""
+        context = super().get_serializer_context()
+        return {**context, "now": timezone.now(), "reasons": self.reasons}
+
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """A page of runs; only what stands on it is explained."""
+        page = super().paginate_queryset(queryset)
+        if "why" in self.asked and page is not None:
+            self.reasons = reasons_of(page, by=self.caller, now=timezone.now())
+        return page
 
     def filter_queryset(self, queryset: Any) -> Any:
         """What was asked for in the address."""

@@ -149,6 +149,11 @@ class RunQuery(PageQuery):
         help_text="Only those that have not ended, or have.",
     )
     mine = Choice(choices=["true"], required=False, help_text="Only one's own.")
+    why = Choice(
+        choices=["true"],
+        required=False,
+        help_text="Tell of each that is not over why it is where it is.",
+    )
     template = Text(required=False, max_length=40)
     name = Text(
         required=False,
@@ -440,6 +445,13 @@ class RunShortSerializer(serializers.Serializer[Run]):
     )
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
+    why = serializers.SerializerMethodField()
+
+    @extend_schema_field(WhySerializer(allow_null=True))
+    def get_why(self, run: Run) -> Any:
+        """Why it is where it is; null in a list without `why=true`, before it is sent and once it is over."""
+        found = self.context.get("reasons", {}).get(run.pk)
+        return None if found is None else WhySerializer(found).data
 
     @extend_schema_field(BusySerializer(allow_null=True))
     def get_gpu_use(self, run: Run) -> Any:
@@ -513,7 +525,6 @@ class RunSerializer(RunShortSerializer):
         help_text="The folder of its checkpoints; empty without one."
     )
     manifests = serializers.ListField(child=serializers.DictField())
-    why = WhySerializer(allow_null=True, source="seen.why")
     attempts = AttemptSerializer(
         many=True,
         source="seen.attempts",
@@ -531,6 +542,12 @@ class RunSerializer(RunShortSerializer):
         default=None,
         help_text="The cluster is silent since then.",
     )
+
+    @extend_schema_field(WhySerializer(allow_null=True))
+    def get_why(self, run: Any) -> Any:
+        """Why it is where it is; null before it is sent and once it is over."""
+        found = run.seen.why
+        return None if found is None else WhySerializer(found).data
 
 
 class LogLineSerializer(serializers.Serializer[Any]):

@@ -1,7 +1,7 @@
 """A run as people look at it: why it is where it is, and its pods, from the portal's own copy."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -103,6 +103,20 @@ def attempts_of(run: Run) -> list[AttemptSeen]:
             label = label_of(one.kept_pod, one.kept_number)
             kept[one.number].append(KeptPod(one.kept_pod, label))
     return [AttemptSeen(one, kept[number]) for number, one in found.items()]
+
+
+def reasons_of(
+    runs: Collection[Run], *, by: User, now: datetime
+) -> dict[int, Explanation]:
+    """Why runs that were sent and are not over are where they are; a few queries for each of their teams."""
+    wanted = {one.pk for one in runs if one.sent_at is not None and not one.is_over}
+    teams = {one.team_id: one.team for one in runs if one.pk in wanted}
+    return {
+        each.run: each.why
+        for team in teams.values()
+        for each in work_of_team(team, by=by, now=now).work
+        if each.run is not None and each.run in wanted
+    }
 
 
 def _stop_of(run: Run) -> datetime | None:
