@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import sleep
@@ -20,7 +20,10 @@ LOOK_EVERY = 2.0
 LONGEST_PAUSE = 30.0
 # A pod of which nothing has started yet has no log: its connection would only stand open.
 UNSTARTED = ("Waiting", "Starting")
+GONE = "Gone"
 Run = Mapping[str, Any]
+# A pod that was made anew may bear the name of the one before it.
+Key = tuple[str, Any]
 
 
 class Output(Protocol):
@@ -94,7 +97,14 @@ def pods_of(run: Run, attempt: int | None = None) -> list[Mapping[str, Any]]:
         one for one in run.get("kept_logs", []) if attempt in (None, one.get("attempt"))
     ]
     in_order = sorted(kept, key=lambda one: one.get("attempt") or 0)
-    return [{"word": "Gone", "started_at": None, **one} for one in in_order]
+    return [{"word": GONE, "started_at": None, **one} for one in in_order]
+
+
+def key_of(pod: Mapping[str, Any], known: Iterable[Key]) -> Key:
+    """A pod's own name for its log; what is kept of one that is gone is the log that is known by then."""
+    name = str(pod["name"])
+    earlier = [one for one in known if one[0] == name] if pod["word"] == GONE else []
+    return earlier[-1] if earlier else (name, pod["started_at"])
 
 
 @dataclass(frozen=True)
@@ -161,14 +171,13 @@ def wait(portal: Portal, run: Run) -> Run:
 def follow(portal: Portal, run: Run, wanted: Wanted, *, tail: int | None) -> Run:
     """Print a run's log until the run is over; of one that was preempted or restarted, the next pod's, too."""
     progress = Progress()
-    read: set[tuple[str, str | None]] = set()
+    read: set[Key] = set()
     with left_running(run):
         while True:
             if wanted.pod and not read:
                 wanted.newest(run)
-            # A pod that was made anew may bear the name of the one before it.
             found = [
-                (one["name"], one["started_at"])
+                key_of(one, read)
                 for one in wanted.among(run)
                 if run["is_over"] or has_log(one)
             ]

@@ -11,7 +11,7 @@ from typing import Any
 from qm import following, words
 from qm.calls import Portal
 from qm.endings import Code, Ended
-from qm.following import LOOK_EVERY, Progress, Run
+from qm.following import LOOK_EVERY, Key, Progress, Run
 
 # So many logs the portal lets one person follow at once.
 MOST_AT_ONCE = 10
@@ -21,8 +21,6 @@ GLANCE = 0.1
 # Why one of several workers has no log; the others are read all the same.
 WITHOUT_LOG = ("log_not_started", "log_never_begun", "log_gone")
 Pod = Mapping[str, Any]
-# A pod that was made anew may bear the name of the one before it.
-Key = tuple[str, Any]
 # What a worker wrote, or a message about it.
 Told = tuple[str, bool]
 
@@ -84,7 +82,7 @@ def _lines_of(
 def follow(portal: Portal, run: Run, *, tail: int | None) -> Run:
     """Print what all workers write, as it comes, until the run is over.
 
-    One that ends, or whose log cannot be read, ends no other; raises Ended for the latter once nothing else is read.
+    One that ends, or whose log cannot be read, ends no other; raises Ended for the latter once all others are read.
     """
     readers = Readers(portal, tail)
     with following.left_running(run):
@@ -92,17 +90,22 @@ def follow(portal: Portal, run: Run, *, tail: int | None) -> Run:
             readers.begin(run)
             if readers.have_more():
                 readers.write()
-            elif readers.failures:
+            elif len(readers.failures) == len(following.pods_of(run)) > 0:
                 raise readers.failure()
             elif run["is_over"]:
-                readers.progress.clear()
-                if not readers.of:
-                    words.note("There is no log.")
-                return run
+                break
             else:
                 readers.progress.tell(run)
                 sleep(LOOK_EVERY)
             run = portal.get(f"runs/{run['id']}/", patient=True)
+    readers.progress.clear()
+    if not readers.of:
+        words.note("There is no log.")
+    if readers.failures:
+        # Of a run that ended badly, that is what is told.
+        following.ended(run)
+        raise readers.failure()
+    return run
 
 
 class Worker:
@@ -183,7 +186,7 @@ class Readers:
             (key, one)
             for one in pods
             if (run["is_over"] or following.has_log(one))
-            and not self._is_at_it(key := (one["name"], one["started_at"]))
+            and not self._is_at_it(key := following.key_of(one, self.of))
         ]
         room = MOST_AT_ONCE - sum(one.is_alive() for one in self.of.values())
         for key, one in due[:room]:
@@ -193,7 +196,8 @@ class Readers:
             tail = None if one["number"] in self._numbers else self._tail
             self.of[key] = Reader(self._portal.twin(), run, one["name"], worker, tail)
             self.of[key].start()
-        if (left := len(due[room:])) and not self._is_told_of_others:
+        left = 0 if run["is_over"] else len(due[room:])
+        if left and not self._is_told_of_others:
             self._is_told_of_others = True
             words.note(
                 f"The portal lets you follow {MOST_AT_ONCE} logs at once: {left} more follow as these end. "

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from click.testing import Result
 
-from qm import following
+from qm import following, workers
 from qm.calls import Portal
 from qm.configuration import Access
 from tests.qm.conftest import Terminal
@@ -622,7 +622,13 @@ def test_a_cluster_that_does_not_answer_is_told_at_once_and_only_a_follower_wait
 
 
 @pytest.mark.parametrize(
-    "command", [("logs", "7", "-f"), ("wait", "7"), (*TRAIN, "--follow")]
+    "command",
+    [
+        ("logs", "7", "-f"),
+        ("logs", "7", "-f", "--all-workers"),
+        ("wait", "7"),
+        (*TRAIN, "--follow"),
+    ],
 )
 def test_an_interruption_leaves_the_run_running_and_says_so(
     portal: Misbehaving,
@@ -634,6 +640,7 @@ def test_an_interruption_leaves_the_run_running_and_says_so(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(following, "sleep", interrupt)
+    monkeypatch.setattr(workers, "sleep", interrupt)
     portal.says("GET runs/7/", {**RUN, "pods": []})
     portal.says("POST runs/", Answer(201, {**RUN, "pods": []}))
 
@@ -904,7 +911,16 @@ def test_all_workers_are_followed_at_once_and_one_that_ends_ends_no_other(
 def test_a_worker_whose_log_cannot_be_read_is_told_and_the_others_are_read(
     portal: Misbehaving, terminal: Terminal, pauses: list[float]
 ) -> None:
-    portal.says("GET runs/7/", {**RUN, "pods": pods(2)}, {**OVER, "pods": pods(2)})
+    first, second = pods(2)
+    unstarted = {**first, "word": "Starting", "started_at": None}
+    portal.says(
+        "GET runs/7/",
+        {**RUN, "pods": [unstarted, second]},
+        # The one whose log cannot be read ends nothing: the other has yet to begin.
+        {**RUN, "pods": [unstarted, second]},
+        {**RUN, "pods": [first, second]},
+        {**OVER, "pods": [first, second]},
+    )
     fine = Answer(stream=written("a 1") + END)
     portal.says(LOG, by_pod(w0=[fine], w1=[problem(500, "unexpected", "It broke.")]))
 
@@ -912,7 +928,27 @@ def test_a_worker_whose_log_cannot_be_read_is_told_and_the_others_are_read(
 
     assert (done.exit_code, done.stdout) == (5, "[worker 0] a 1\n")
     assert done.stderr.startswith("[worker 1] It broke.\n")
+    assert "bert-1a2b3c4d: finished after" in done.stderr
     assert done.stderr.endswith("1 of 2 logs could not be read to their end.\n")
+
+
+@pytest.mark.parametrize("more", [(), ("--all-workers",)])
+def test_what_was_followed_is_not_read_again_from_what_is_kept_of_it(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float], more: tuple[str, ...]
+) -> None:
+    kept = [{"name": "bert-0", "number": 0, "kept_at": ""}]
+    stopped = {**OVER, "state": "stopped", "pods": [], "kept_logs": kept}
+    portal.says("GET runs/7/", RUN, stopped)
+    line = {"place": at(1), "text": "a 1"}
+    portal.says(
+        LOG,
+        Answer(stream=written("a 1") + END),
+        {"pod": "bert-0", "lines": [line]},
+    )
+
+    done = terminal("logs", "7", "-f", *more)
+
+    assert [one[-3:] for one in done.stdout.splitlines()] == ["a 1"]
 
 
 def test_of_more_workers_than_may_be_followed_at_once_the_others_come_later(
