@@ -531,7 +531,7 @@ def _gpus_words(plan: Plan) -> str:
     if plan.pool is None or not plan.gpus:
         return "no GPU"
     pods = f" in {plan.pods} pods" if plan.pods > 1 else ""
-    return f"{gpus(plan.gpus, plan.pool.device)}{pods}"
+    return f"{gpus(plan.gpus, plan.pool.title)}{pods}"
 
 
 def _refusal(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdict:

@@ -43,7 +43,7 @@ def on_nodes(
     if fit >= pods or not own:
         return found
     can_grow = (pool.on_cluster or 0) > sum(one.gpus for one in own)
-    wanted = f"{each} × {pool.device}"
+    wanted = f"{each} × {pool.title}"
     if pods == 1:
         most = max(one.free for one in own)
         now = f"no node has {wanted} free now: the most on one is {most}"

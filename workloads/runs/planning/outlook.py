@@ -283,7 +283,7 @@ def start_of(
     """
     free = pool.gpus - outlook.used
     are = "is" if free == 1 else "are"
-    held = f"{max(free, 0)} of your {pool.gpus} × {pool.device} {are} free now"
+    held = f"{max(free, 0)} of your {pool.gpus} × {pool.title} {are} free now"
     is_short = bool(short.waited or short.borrowed)
     if wanted <= free and not outlook.waiting and not is_short:
         return {
@@ -365,7 +365,7 @@ def _goes_first(count: int, waiting: int) -> str:
 
 def _borrow_words(pool: Pool, borrowed: int, taken_back: str) -> str:
     return (
-        f"{borrowed} × {pool.device} would be borrowed from teams that leave theirs idle; they can take them back, "
+        f"{borrowed} × {pool.title} would be borrowed from teams that leave theirs idle; they can take them back, "
         f"and {taken_back}."
     )
 
