@@ -1031,7 +1031,10 @@ def test_what_is_kept_of_an_earlier_attempt_is_read_while_the_run_goes_on(
     portal.says(LOG, {"pod": "bert-0", "lines": [line]})
     for more in ([], ["--worker", "0"], ["--pod", "bert-0"], ["--all-workers"]):
         shown = terminal("logs", "7", "--attempt", "1", *more)
-        assert (shown.exit_code, shown.stdout) == (0, "epoch 1\n"), shown.stderr
+        before = "[worker 0] " if "--all-workers" in more else ""
+        assert (shown.exit_code, shown.stdout) == (0, f"{before}epoch 1\n"), (
+            shown.stderr
+        )
         assert "pod=bert-0&attempt=1" in portal.calls[-1].address
     assert terminal("logs", "7", "--all-workers").exit_code == 0
     assert "attempt" not in portal.calls[-1].address

@@ -341,9 +341,12 @@ def test_looking_again_at_a_run_with_a_past_costs_one_query_more(
     until(running, "running")
     browser = Client()
     browser.force_login(watched.ada)
-    browser.get(f"/runs/{running.pk}")
-    with CaptureQueriesContext(connection) as seen:
-        browser.get(f"/runs/{running.pk}", headers={"HX-Request": "true"})
-    said = [one["sql"] for one in seen.captured_queries]
-    own = [sql for sql in said if not any(f'FROM "{table}"' in sql for table in FRAME)]
-    assert len(own) <= MOST_QUERIES + 1, own
+
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as seen:
+            browser.get(f"/runs/{running.pk}", headers={"HX-Request": "true"})
+        said = [one["sql"] for one in seen.captured_queries]
+        return sum(not any(f'FROM "{one}"' in sql for one in FRAME) for sql in said)
+
+    # The watcher still copies: a look after which nothing has changed is meant.
+    wait_until(lambda: asked() <= MOST_QUERIES + 1, what="a look without news")
