@@ -30,7 +30,7 @@ from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
-from workloads.reasons.latest_starts import Change, in_line, latest_starts
+from workloads.reasons.latest_starts import Change, entry_of, latest_starts
 from workloads.reasons.stops import sent_back_at
 from workloads.reasons.waiting import is_in_line
 
@@ -171,7 +171,7 @@ def queue_seen(
     )
     latest = dict[tuple[str, str], datetime]()
     if own is not None and now is not None:
-        waiting = [in_line(one, own, limits.limit(one.key)) for one in line]
+        waiting = [entry_of(one, own, limits.limit(one.key)) for one in line]
         starts = latest_starts(own, holders, changes, waiting, now=now)
         latest = {
             (one.key.namespace, one.name): at

@@ -30,7 +30,7 @@ from workloads.observed import (
     Workload,
 )
 from workloads.reading.limits import limits_of
-from workloads.reasons.latest_starts import Change, InLine, in_line, latest_starts
+from workloads.reasons.latest_starts import Change, LineEntry, entry_of, latest_starts
 from workloads.runs import actions
 from workloads.runs.planning.outlook import outlook_of
 from workloads.runs.planning.plan import Submission
@@ -48,14 +48,14 @@ def holds(gpus: int, hours: float | None, flavor: str = "a100") -> QuotaHolder:
     return QuotaHolder(JobKey("team-nlp", "one"), flavor, gpus, ends)
 
 
-def asks(gpus: int, *flavors: str, hours: float | None = 1) -> InLine:
+def asks(gpus: int, *flavors: str, hours: float | None = 1) -> LineEntry:
     """A job in the line with a time limit of so many hours."""
     limit = None if hours is None else hours * HOUR
-    return InLine(flavors=frozenset(flavors or ("a100",)), gpus=gpus, limit=limit)
+    return LineEntry(flavors=frozenset(flavors or ("a100",)), gpus=gpus, limit=limit)
 
 
 def starts(
-    holders: list[QuotaHolder], line: list[InLine], *changes: Change
+    holders: list[QuotaHolder], line: list[LineEntry], *changes: Change
 ) -> list[float | None]:
     """In how many hours each in the line starts at the latest."""
     found = latest_starts(QUEUE, holders, changes, line, now=NOW)
@@ -91,7 +91,7 @@ def test_what_nobody_can_bound_bounds_nothing_behind_it_of_the_same_kind() -> No
     assert starts(busy, [asks(2), either, asks(2), asks(2, "h100")]) == [2] + 3 * [None]
     endless = asks(8, hours=None)
     assert starts(busy, [endless, asks(2), asks(2, "h100")]) == [2, None, 3]
-    no_gpus = InLine(flavors=frozenset(), gpus=0, limit=None)
+    no_gpus = LineEntry(flavors=frozenset(), gpus=0, limit=None)
     assert starts(busy, [no_gpus, asks(2)]) == [None, 2]
 
 
@@ -115,7 +115,7 @@ def test_a_grant_that_ends_before_gives_nothing_and_one_that_begins_does() -> No
 def test_who_waits_for_cpus_or_for_two_kinds_at_once_is_not_bounded_by_gpus(
     message: str, pods: PodSet, flavors: set[str], *, is_bounded: bool
 ) -> None:
-    found = in_line(waits(message, pod_sets=(pods,)), QUEUE, HOUR)
+    found = entry_of(waits(message, pod_sets=(pods,)), QUEUE, HOUR)
     assert ({*found.flavors}, found.is_bounded) == (flavors, is_bounded)
     assert (found.gpus, found.limit) == (4, HOUR)
 

@@ -28,7 +28,7 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InLine:
+class LineEntry:
     """A job in a line, the GPUs that it takes and how long it may have them, None being for ever.
 
     Of one that waits for one flavor alone it can be said when it starts; of any other nobody knows which it takes.
@@ -66,7 +66,7 @@ def latest_starts(
     queue: Queue,
     holders: Iterable[QuotaHolder],
     changes: Iterable[Change],
-    line: Sequence[InLine],
+    line: Sequence[LineEntry],
     *,
     now: datetime,
 ) -> list[datetime | None]:
@@ -95,7 +95,7 @@ def _now(
     return found
 
 
-def _start(one: InLine, found: dict[str, _Gpus], now: datetime) -> datetime | None:
+def _start(one: LineEntry, found: dict[str, _Gpus], now: datetime) -> datetime | None:
     if not one.gpus:
         return None
     if len(one.flavors) != 1 or not one.is_bounded:
@@ -111,7 +111,7 @@ def _start(one: InLine, found: dict[str, _Gpus], now: datetime) -> datetime | No
     return gpus.at
 
 
-def in_line(one: Workload, queue: Queue, limit: timedelta | None) -> InLine:
+def entry_of(one: Workload, queue: Queue, limit: timedelta | None) -> LineEntry:
     """A Workload that waits in a queue, which may be active for so long once it has begun."""
     condition = one.lacks("QuotaReserved")
     message = condition.message if condition is not None else ""
@@ -119,7 +119,7 @@ def in_line(one: Workload, queue: Queue, limit: timedelta | None) -> InLine:
     possible = frozenset(
         each.flavor for each in queue.quotas if profile_of(each.resource) in profiles
     )
-    return InLine(
+    return LineEntry(
         flavors=flavors_waited_for(message) or possible,
         gpus=one.gpus,
         limit=limit,

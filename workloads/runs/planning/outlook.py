@@ -1,14 +1,13 @@
 """What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
 
-from allocations.models import Allocation
 from fleet.names import profile_of
 from provisioning.desired.priorities import PRIORITIES
 from provisioning.models import Tenancy
@@ -17,10 +16,9 @@ from ui.parts import Verdict
 from workloads.estimating import Estimate, history_of
 from workloads.freshness import seen_of
 from workloads.listing import line_in
-from workloads.models import ClusterObject, Run
+from workloads.models import ClusterObject
 from workloads.observed import Queue, Workload, by_profile
 from workloads.reading.facts import waits_of
-from workloads.reading.limits import limits_of
 from workloads.reading.queues import (
     promised_by_volcano,
     queue_of,
@@ -28,12 +26,10 @@ from workloads.reading.queues import (
     sizes_held_in,
 )
 from workloads.reading.work import workload_of
-from workloads.reasons.latest_starts import InLine, in_line, latest_starts
-from workloads.reasons.line import latest
 from workloads.reasons.messages import waits_for as flavors_waited_for
 from workloads.reasons.waiting import is_in_line
 from workloads.reasons.words import waits_for
-from workloads.runs.held_until import changes_of
+from workloads.runs.planning.latest_starts import latest_starts_of
 from workloads.runs.planning.lending import Cell
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
 from workloads.runs.planning.plan import Plan
@@ -146,7 +142,7 @@ def outlooks_of(
             if gpus and (lines[flavor] or gpus > queue.own(flavor) - used[flavor])
         ]
         ahead = [one for one in line if one.priority >= value]
-        starts_by = _starts_by(tenancy, queue, found, jobs, ahead, waits, now)
+        starts_by = latest_starts_of(tenancy, queue, found, jobs, ahead, waits, now)
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
@@ -162,40 +158,6 @@ def outlooks_of(
         )
         for flavor, gpus in wanted
     }
-
-
-def _starts_by(
-    tenancy: Tenancy,
-    queue: Queue,
-    workloads: Sequence[Any],
-    jobs: Sequence[Any],
-    ahead: Sequence[Workload],
-    wanted: Collection[tuple[str, int]],
-    now: datetime,
-) -> dict[tuple[str, int], str]:
-    """By when each of several starts behind what waits already, in words, where that is known."""
-    if not wanted:
-        return {}
-    runs = Run.objects.filter(tenancy=tenancy, ended_at=None)
-    limits = limits_of(
-        jobs,
-        {
-            (tenancy.namespace, name): timedelta(seconds=seconds)
-            for name, seconds in runs.values_list("name", "limit_seconds")
-            if seconds is not None
-        },
-    )
-    granted = Allocation.objects.granted().of_gpus().filter(tenancy=tenancy)
-    changes = [*changes_of(granted.select_related("flavor"))]
-    holders = quota_holders_of(workloads, limits)
-    line = [in_line(one, queue, limits.limit(one.key)) for one in ahead]
-    found = dict[tuple[str, int], str]()
-    for flavor, gpus in wanted:
-        own = InLine(flavors=frozenset({flavor}), gpus=gpus, limit=None)
-        *_, at = latest_starts(queue, holders, changes, [*line, own], now=now)
-        if at is not None and at > now:
-            found[flavor, gpus] = latest(at, now)
-    return found
 
 
 def _is_before(one: Workload, flavor: str, profile: str, queue: Queue | None) -> bool:
