@@ -385,7 +385,7 @@ class OwnRuns(TypedDict):
 
 def runs_of(user: User, *, now: datetime) -> RunQuerySet:
     """The person's runs that have not ended, or did within a day, the newest first."""
-    return Run.objects.of_member(user).filter(requester=user).lately(now)
+    return Run.objects.of_member(user).filter(requester=user).recent(now)
 
 
 def own_runs(user: User, seen: Mapping[str, Any], *, now: datetime) -> OwnRuns:

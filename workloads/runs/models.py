@@ -32,7 +32,7 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         """Those that have not ended."""
         return self.filter(ended_at=None)
 
-    def lately(self, now: datetime) -> "RunQuerySet":
+    def recent(self, now: datetime) -> "RunQuerySet":
         """Those that have not ended, or did within a day, the newest first."""
         return self.filter(Q(ended_at=None) | Q(ended_at__gt=now - LATELY)).order_by(
             "-id"
