@@ -239,3 +239,4 @@ def test_runs_say_by_when_before_they_are_sent_and_while_they_wait(
     client.force_login(watched.ada)
     page = client.get(reverse("run", args=[second.pk])).content.decode()
     assert "It starts by" in page
+    assert "Starts by then, unless other work goes first" in page

@@ -363,6 +363,9 @@ def story_of(seen: RunSeen, *, may_read: bool) -> list[Entry]:
     if seen.sent_back_at is not None and not seen.attempts:
         found.append(entry_of("past", SENT_BACK, seen.sent_back_at))
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
+    if seen.why is not None and seen.why.latest_at is not None:
+        words = "Starts by then, unless other work goes first"
+        found.append(entry_of("future", words, seen.why.latest_at))
     if seen.stop_at is not None:
         found.append(
             entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at)
