@@ -138,8 +138,9 @@ def _is_signed_in(request: HttpRequest) -> bool:
     """Whether the session holds; it ends here when its time is over."""
     if not request.user.is_authenticated:
         return False
-    # What a live page fetches by itself is not its person's work.
-    by_itself = request.method == "GET" and request.headers.get("HX-Request") == "true"
+    # What a live page fetches by itself, or a form that stays open asks each minute, is not its person's work.
+    fetched = request.method == "GET" and request.headers.get("HX-Request") == "true"
+    by_itself = fetched or request.headers.get("QM-By-Clock") == "true"
     if sessions.keep(request.session, now=timezone.now(), active=not by_itself):
         return True
     logout(request)

@@ -31,8 +31,24 @@ addEventListener("pageshow", ({ persisted }) => {
   else if (performance.getEntriesByType("navigation")[0]?.type !== "navigate") askWhereRestored(TRIES);
 });
 const AGAIN_MS = 60_000;
+const askedByClock = new WeakSet();
 const askInView = () => document.hidden || followed().forEach(ask);
 
 document.addEventListener("session:back", () => followed().forEach(ask));
 document.addEventListener("visibilitychange", askInView);
-setInterval(askInView, AGAIN_MS);
+
+const clock = setInterval(() => {
+  if (document.hidden) return;
+  for (const form of followed()) {
+    askedByClock.add(form);
+    ask(form);
+  }
+}, AGAIN_MS);
+
+// What the clock asks is nobody's work and keeps no session; where it is refused it would be again each minute.
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (askedByClock.delete(ctx.sourceElement)) ctx.request.headers["QM-By-Clock"] = "true";
+});
+document.addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
+  if ([...followed()].includes(ctx.sourceElement)) clearInterval(clock);
+});

@@ -98,11 +98,14 @@ def test_the_answer_of_a_form_that_stays_open_goes_on_being_true(
     page.clock.run_for(1_000)
     expect(page.locator("#answer")).to_contain_text("It can start at once")
     holds(Tenancy.objects.get(), 2)
-    if comes_back:
-        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    else:
-        page.clock.run_for(60_000)
+    with page.expect_request("**/preview*") as asked:
+        if comes_back:
+            page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        else:
+            page.clock.run_for(60_000)
     expect(page.locator("#answer")).to_contain_text("0 of your 2 × A100")
+    # What the clock asks keeps nobody signed in.
+    assert ("qm-by-clock" in asked.value.headers) == (not comes_back)
     expect(page.get_by_label("Name", exact=True)).to_have_value(TYPED["Name"])
 
 

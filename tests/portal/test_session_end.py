@@ -162,6 +162,8 @@ def test_asking_for_the_session_keeps_nobody_signed_in(client: Client) -> None:
     Session.objects.update(expire_date=before)
     client.get("/session")
     client.get("/", headers={"HX-Request": "true"})
+    by_clock = {"HX-Request": "true", "QM-By-Clock": "true"}
+    client.post("/requests/preview", {"gpus": "3"}, headers=by_clock)
     assert Session.objects.get().expire_date == before
 
 

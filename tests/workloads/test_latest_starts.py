@@ -1,5 +1,6 @@
 """By when what waits starts: the time limits of what runs and waits ahead say it, without any history."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -73,6 +74,7 @@ def starts(
         pytest.param([(8, 2)], [6, 6, 2], [2, 3, 3], id="nobody behind goes first"),
         pytest.param([(12, 2)], [4], [2], id="what was borrowed goes back first"),
         pytest.param([(8, 2)], [9], [None], id="more than its own"),
+        pytest.param([(2, 2)], [6, 8], [None, None], id="its head waits for more"),
         pytest.param([(8, -1)], [4], [0], id="what is past its limit is stopped"),
     ],
 )
@@ -93,6 +95,12 @@ def test_what_nobody_can_bound_bounds_nothing_behind_it_of_the_same_kind() -> No
     assert starts(busy, [endless, asks(2), asks(2, "h100")]) == [2, None, 3]
     no_gpus = LineEntry(flavors=frozenset(), gpus=0, limit=None)
     assert starts(busy, [no_gpus, asks(2)]) == [None, 2]
+
+
+def test_in_a_queue_that_goes_strictly_in_order_nobody_can_say() -> None:
+    strict = replace(QUEUE, strategy="StrictFIFO")
+    line = [asks(8), asks(4, "h100")]
+    assert latest_starts(strict, [holds(8, 2)], (), line, now=NOW) == [None, None]
 
 
 def test_a_grant_that_ends_before_gives_nothing_and_one_that_begins_does() -> None:
@@ -159,11 +167,17 @@ def test_the_limit_of_a_job_counts_from_its_last_beginning() -> None:
     assert limits.ends_at(let_in("a-run", "other")) == NOW + 2 * HOUR
     assert limits.ends_at(let_in("a-notebook")) is None
     assert limits.ends_at({"metadata": {}, "status": {}}) is None
+    out: Any = copy.deepcopy(let_in("alone", "alone"))
+    out["status"]["conditions"][0]["status"] = "False"
+    assert limits.ends_at(out) is None
+    endless: Any = job("third", limit=7200, began=None, owner="set")
+    del endless["spec"]["activeDeadlineSeconds"]
+    assert limits_of([*jobs, endless], {}).ends_at(let_in("set", "set")) is None
 
 
 BY = (
-    "It starts by Sun 22 Nov, 18:00 UTC unless other work goes first: all that is ahead of it has ended by then, or "
-    "has reached its time limit."
+    "It starts by about Sun 22 Nov, 18:00 UTC unless other work goes first: all that is ahead of it has ended by then, "
+    "or has reached its time limit."
 )
 
 
@@ -228,7 +242,9 @@ def test_runs_say_by_when_before_they_are_sent_and_while_they_wait(
     assert shown.problems == []
     by = outlook_of(watched.tenancy, "a100", 2, now=now).starts_by
     after = waiting.why.latest_at + HOUR
-    assert f"It starts by {after:%a} {after.day} {after:%b}, {after:%H:%M} UTC" in by
+    assert (
+        f"It starts by about {after:%a} {after.day} {after:%b}, {after:%H:%M} UTC" in by
+    )
     # More urgent work stands before the second.
     urgent = outlook_of(
         watched.tenancy, "a100", 2, now=now, priority="scheduled-training"
@@ -238,5 +254,5 @@ def test_runs_say_by_when_before_they_are_sent_and_while_they_wait(
     client = Client()
     client.force_login(watched.ada)
     page = client.get(reverse("run", args=[second.pk])).content.decode()
-    assert "It starts by" in page
+    assert "It starts by about" in page
     assert "Starts by then, unless other work goes first" in page

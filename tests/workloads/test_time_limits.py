@@ -161,7 +161,8 @@ def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(
     watched: Watched,
 ) -> None:
     learn(now=timezone.now())
-    values = {**ASKED.values, "nodes": 2, "gpus": 1}
+    # It may be started anew after a failure, and not once its time is over.
+    values = {**ASKED.values, "nodes": 2, "gpus": 1, "restarts": 3}
     run = submit(watched, replace(ASKED, template="pytorch", values=values))
     limited(run, 4)
     with watching(watched.kubernetes):
@@ -173,6 +174,7 @@ def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(
     assert run.message == f"{sentence} {TOO_LONG}"
     assert run.started_at is not None
     assert run.cost(timezone.now()) > 0
+    assert run.run_attempts.count() == 1
     answer = client(watched.ada).get(f"/runs/{run.pk}")
     assert sentence in page(answer).words
     assert "ended with an error" not in page(answer).words

@@ -35,7 +35,9 @@ class TimeLimits:
         """When the work of a Workload that was let in ends at its limit; None for what has none."""
         key = key_of(part(workload, "metadata"))
         limit, admitted = self.limit(key), conditions(workload).get("Admitted")
-        if limit is None or admitted is None or admitted.since is None:
+        if limit is None or admitted is None or not admitted.is_true:
+            return None
+        if admitted.since is None:
             return None
         _, began = self.jobs.get(key.uid, (limit, None))
         return max(admitted.since, began or admitted.since) + limit
@@ -49,25 +51,27 @@ def limits_of(
 ) -> TimeLimits:
     """The limits of Jobs as they were copied, and of runs by namespace and name.
 
-    Of several Jobs of one owner, such as a JobSet, the one that began last ends last.
+    Of several Jobs of one owner, such as a JobSet, the one that began last ends last; one without a limit ends never.
     """
-    found = dict[str, tuple[timedelta, datetime | None]]()
+    found, endless = dict[str, tuple[timedelta, datetime | None]](), set[str]()
     for one in jobs:
         limit = job_of(one).limit
-        if limit is None:
-            continue
         began = moment(part(one, "status").get("startTime"))
         meta = part(one, "metadata")
-        owners = (
+        owners = [
             text(each, "uid")
             for each in items(meta, "ownerReferences")
             if each.get("controller")
-        )
+        ]
+        if limit is None:
+            endless |= {*owners}
+            continue
         for uid in (text(meta, "uid"), *owners):
             before = found.get(uid)
             if before is None or _ends_later((limit, began), before):
                 found[uid] = limit, began
-    return TimeLimits(runs=runs, jobs=found)
+    bounded = {uid: each for uid, each in found.items() if uid not in endless}
+    return TimeLimits(runs=runs, jobs=bounded)
 
 
 def _ends_later(

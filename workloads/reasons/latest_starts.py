@@ -75,14 +75,17 @@ def latest_starts(
     `changes` are those of the queue's own GPUs, as when an allocation ends. What it borrows counts for nothing: others
     can take that back.
     """
-    found = _now(queue, holders, now)
+    if queue.is_strict:
+        # Its head keeps everybody behind it, also who waits for another kind of GPU.
+        return [None] * len(line)
+    found = _gpus_by_flavor(queue, holders, now)
     for each in changes:
         if each.flavor in found:
             found[each.flavor].change(max(each.at, now), each.gpus)
-    return [_start(one, found, now) for one in line]
+    return [_start(one, found) for one in line]
 
 
-def _now(
+def _gpus_by_flavor(
     queue: Queue, holders: Iterable[QuotaHolder], now: datetime
 ) -> dict[str, _Gpus]:
     found = {one.flavor: _Gpus(queue.own(one.flavor)) for one in queue.quotas}
@@ -95,7 +98,7 @@ def _now(
     return found
 
 
-def _start(one: LineEntry, found: dict[str, _Gpus], now: datetime) -> datetime | None:
+def _start(one: LineEntry, found: dict[str, _Gpus]) -> datetime | None:
     if not one.gpus:
         return None
     if len(one.flavors) != 1 or not one.is_bounded:
@@ -104,10 +107,12 @@ def _start(one: LineEntry, found: dict[str, _Gpus], now: datetime) -> datetime |
         return None
     gpus = found.setdefault(next(iter(one.flavors)), _Gpus(0))
     gpus.take(one.gpus)
-    if not gpus.is_known:
+    if not gpus.is_known or gpus.at is None:
+        # Where its GPUs are free already, it waits for something else, and nobody knows how long.
+        gpus.is_known = False
         return None
     if one.limit is not None:
-        gpus.change((gpus.at or now) + one.limit, one.gpus)
+        gpus.change(gpus.at + one.limit, one.gpus)
     return gpus.at
 
 

@@ -59,8 +59,8 @@ def waits_its_turn(answer: Answer) -> bool:
 def latest(at: datetime, now: datetime) -> str:
     """By when it starts, where all that is ahead of it has a time limit."""
     return (
-        f"It starts by {moment(at, now)} unless other work goes first: all that is ahead of it has ended by then, or "
-        "has reached its time limit."
+        f"It starts by about {moment(at, now)} unless other work goes first: all that is ahead of it has ended by "
+        "then, or has reached its time limit."
     )
 
 

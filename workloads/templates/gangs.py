@@ -16,6 +16,12 @@ from workloads.templates.run import TTL_SECONDS, Run
 WORKER = "worker"
 # Where its pods meet and how many nodes they are on, for programs that bring a launcher of their own.
 RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "NNODES")
+# The time limit is that of the run: a Job that has reached it is not started anew, which would begin the limit anew.
+OUT_OF_TIME = {
+    "name": "timeLimit",
+    "action": "FailJobSet",
+    "onJobFailureReasons": ["DeadlineExceeded"],
+}
 # When a node is lost all start anew together, and that counts as no restart.
 LOST_WORKER = {
     "name": "lostNode",
@@ -43,7 +49,7 @@ def jobset(run: Run) -> list[Manifest]:
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
         "failurePolicy": {
             "maxRestarts": run.count("restarts", 0),
-            "rules": [LOST_WORKER],
+            "rules": [OUT_OF_TIME, LOST_WORKER],
         },
         "replicatedJobs": [
             {"name": WORKER, "replicas": 1, "template": {"spec": template}}

@@ -290,7 +290,7 @@ def start_of(
     ahead = outlook.going_first(priority) if fits else 0
     if ahead:
         said.append(f"{_goes_first(ahead, outlook.waiting)}: {taken_back}.")
-    is_by_turn = not (takes or may_borrow or short.waited)
+    is_by_turn = not (takes or may_borrow or is_short)
     if is_by_turn and outlook.starts_by:
         said.append(outlook.starts_by)
     if outlook.estimate is not None:
