@@ -86,18 +86,23 @@ class Progress:
 
 
 def pods_of(run: Run, attempt: int | None = None) -> list[Mapping[str, Any]]:
-    """A run's pods; of one that is over and has none, those of whose logs something is kept, the last attempt's last.
+    """A run's pods; of one that is over and has none, those of whose logs something is kept of its last attempt.
 
-    With an attempt they are those of which something is kept of it. What is kept of others while a run goes on was
-    written before it was preempted: whoever follows it has read that.
+    With an attempt they are those of which something is kept of it. What is kept of others was written before the run
+    was preempted: whoever follows it has read that.
     """
     if attempt is None and (run["pods"] or not run["is_over"]):
         return list(run["pods"])
-    kept = [
-        one for one in run.get("kept_logs", []) if attempt in (None, one.get("attempt"))
-    ]
-    in_order = sorted(kept, key=lambda one: one.get("attempt") or 0)
-    return [{"word": GONE, "started_at": None, **one} for one in in_order]
+    kept = _kept_pods(run)
+    if attempt is None:
+        attempt = max((one.get("attempt") or 0 for one in kept), default=0)
+    return [one for one in kept if (one.get("attempt") or 0) == attempt]
+
+
+def _kept_pods(run: Run) -> list[Mapping[str, Any]]:
+    """The pods of whose logs something is kept, of all attempts."""
+    gone = {"word": GONE, "started_at": None}
+    return [{**gone, **one} for one in run.get("kept_logs", [])]
 
 
 def key_of(pod: Mapping[str, Any], known: Iterable[Key]) -> Key:
@@ -118,6 +123,9 @@ class Wanted:
         """The pods that are meant, those of earlier attempts first."""
         pods = pods_of(run, attempt)
         if self.pod:
+            if attempt is None and run["is_over"] and not run["pods"]:
+                # A name finds one of an earlier attempt, too.
+                pods = _kept_pods(run)
             pods = [one for one in pods if one["name"] == self.pod]
         elif pods:
             # The only pod of a run bears no number.

@@ -39,8 +39,7 @@ def last_lines(
 
     Why one of several has none is said on stderr.
     """
-    # Of pods that bore one name in several attempts the portal has the last one's log.
-    pods = [*{one["name"]: one for one in following.pods_of(run, attempt)}.values()]
+    pods = following.pods_of(run, attempt)
     # Without a pod the portal says why there is no log.
     asked = [(one["name"], label(one, pods)) for one in pods] or [("", "")]
     refusals: list[Ended] = []
@@ -90,7 +89,7 @@ def follow(portal: Portal, run: Run, *, tail: int | None) -> Run:
             readers.begin(run)
             if readers.have_more():
                 readers.write()
-            elif len(readers.failures) == len(following.pods_of(run)) > 0:
+            elif readers.have_failed(run):
                 raise readers.failure()
             elif run["is_over"]:
                 break
@@ -154,7 +153,11 @@ class Reader(Thread):
             )
         except Ended as refused:
             self.failure = refused
-            self.worker.note(refused.message)
+        except Exception as error:
+            said = f"Its log could not be read: {type(error).__name__}: {error}"
+            self.failure = Ended(said, Code.AWAY)
+        if self.failure is not None:
+            self.worker.note(self.failure.message)
 
 
 class Readers:
@@ -172,6 +175,12 @@ class Readers:
     def failures(self) -> list[Ended]:
         """Why logs could not be read to their end."""
         return [one.failure for one in self.of.values() if one.failure is not None]
+
+    def have_failed(self, run: Run) -> bool:
+        """Whether of none of the pods that are there now the log can be read."""
+        pods = following.pods_of(run)
+        there = [self.of.get(following.key_of(one, self.of)) for one in pods]
+        return bool(there) and all(one is not None and one.failure for one in there)
 
     def failure(self) -> Ended:
         """The end of the command, where nothing but failures is left; each was told already."""
@@ -196,6 +205,7 @@ class Readers:
             tail = None if one["number"] in self._numbers else self._tail
             self.of[key] = Reader(self._portal.twin(), run, one["name"], worker, tail)
             self.of[key].start()
+        self._numbers |= {one["number"] for _, one in due[:room]}
         left = 0 if run["is_over"] else len(due[room:])
         if left and not self._is_told_of_others:
             self._is_told_of_others = True

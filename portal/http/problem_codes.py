@@ -126,6 +126,7 @@ CODES: Mapping[str, str] = {
     "no_such_percentage": "The soft stage of a budget is 1 to 100 percent.",
     "no_such_person": "This person has no account here, or it is disabled.",
     "no_such_place": "The team is on no cluster of this name.",
+    "no_such_attempt": "The run never had an attempt of this number.",
     "no_such_pod": "The run never had a pod of this name.",
     "no_such_policy": "There is no policy of this number.",
     "no_such_profile": "No notebook profile that can be chosen here has this slug.",

@@ -932,6 +932,59 @@ def test_a_worker_whose_log_cannot_be_read_is_told_and_the_others_are_read(
     assert done.stderr.endswith("1 of 2 logs could not be read to their end.\n")
 
 
+def test_of_a_worker_that_begins_anew_everything_is_read_and_nothing_of_before(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    """What is kept of the first attempt was there before anybody followed."""
+    [pod] = pods(1)
+    again = {**pod, "name": "bert-anew", "started_at": "2026-11-28T11:00:00Z"}
+    kept = [
+        {"name": name, "number": 0, "attempt": attempt, "kept_at": ""}
+        for name, attempt in (("bert-anew", 3), ("bert-before", 1))
+    ]
+    portal.says(
+        "GET runs/7/",
+        {**RUN, "pods": [pod], "kept_logs": kept[1:]},
+        {**RUN, "pods": [again], "kept_logs": kept[1:]},
+        {**OVER, "pods": [], "kept_logs": kept},
+    )
+
+    def on(call: Call) -> Answer:
+        assert "bert-before" not in call.address
+        if "tail=2" in call.address:
+            place = "2026-11-28T10:00:00Z.0"
+            lines = [{"place": place, "text": "of the first pod"}]
+            return Answer(body={"pod": pod["name"], "lines": lines})
+        if "bert-anew" in call.address:
+            return Answer(stream=written("everything of the second") + END)
+        return Answer(stream=END)
+
+    portal.says(LOG, on)
+
+    done = terminal("logs", "7", "-f", "--all-workers", "--tail", "2")
+
+    assert done.stdout.splitlines() == [
+        "[worker 0] of the first pod",
+        "[worker 0] everything of the second",
+    ]
+
+
+def test_what_breaks_while_a_log_is_read_is_told_and_is_no_good_end(
+    portal: Misbehaving,
+    terminal: Terminal,
+    pauses: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def breaks(*args: object, **named: object) -> bool:
+        raise ValueError("not a line")
+
+    monkeypatch.setattr(following, "print_log", breaks)
+    portal.says("GET runs/7/", {**RUN, "pods": pods(1)}, {**OVER, "pods": pods(1)})
+    done = terminal("logs", "7", "-f", "--all-workers")
+    assert done.exit_code == 5
+    assert "Its log could not be read: ValueError: not a line" in done.stderr
+
+
 @pytest.mark.parametrize("more", [(), ("--all-workers",)])
 def test_what_was_followed_is_not_read_again_from_what_is_kept_of_it(
     portal: Misbehaving, terminal: Terminal, pauses: list[float], more: tuple[str, ...]

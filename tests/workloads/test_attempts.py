@@ -254,7 +254,7 @@ def test_the_most_that_it_can_cost_counts_earlier_attempts_and_a_whole_limit(
     assert told["ran_seconds"] >= 900
     words = words_of(watched, again)
     assert "$8.40 at its time limit, earlier attempts included" in words
-    assert "of at most 1 hour in each attempt, until " in words
+    assert "of at most 1 hour each time that it is let in, until " in words
     assert again.running_since is not None
     stopped = again.running_since + timedelta(minutes=5)
     attempts.finish(again, at=stopped, why=MADE_ROOM, is_sent_back=True)
@@ -312,7 +312,7 @@ def test_a_run_that_was_never_interrupted_says_that_it_started(
     words = words_of(watched, run)
     assert "Started to run" in words
     assert "Started again" not in words
-    assert "in each attempt" not in words
+    assert "each time that it is let in" not in words
     told = Caller(watched.ada).get(f"runs/{run.pk}/").json()["attempts"]
     assert [one["number"] for one in told] == [1]
 

@@ -129,6 +129,7 @@ class Migration(migrations.Migration):
                 ("sent_at", models.DateTimeField(null=True)),
                 ("started_at", models.DateTimeField(null=True)),
                 ("running_since", models.DateTimeField(null=True)),
+                ("limit_since", models.DateTimeField(null=True)),
                 ("ran_seconds", models.PositiveIntegerField(default=0)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("stop_asked_at", models.DateTimeField(null=True)),

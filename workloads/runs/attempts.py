@@ -15,8 +15,17 @@ LONGEST_REASON = 600
 
 
 @transaction.atomic
-def begin(run: Run, *, at: datetime, admitted_at: datetime | None) -> bool:
-    """Write down that a run runs since then; False where another worker wrote something of it since it was read."""
+def begin(
+    run: Run,
+    *,
+    at: datetime,
+    admitted_at: datetime | None,
+    limit_since: datetime | None = None,
+) -> bool:
+    """Write down that a run runs since then; False where another worker wrote something of it since it was read.
+
+    Its time limit counts from `limit_since`, where that is earlier.
+    """
     found = Run.objects.locked().get(pk=run.pk)
     if found.is_over or _told(found) != _told(run):
         return False
@@ -30,7 +39,8 @@ def begin(run: Run, *, at: datetime, admitted_at: datetime | None) -> bool:
         admitted_at=admitted_at,
     )
     run.running_since, run.started_at = at, run.started_at or at
-    run.save(update_fields=["running_since", "started_at"])
+    run.limit_since = min(limit_since, at) if limit_since is not None else None
+    run.save(update_fields=["running_since", "started_at", "limit_since"])
     return True
 
 
@@ -59,6 +69,6 @@ def finished(
             one.is_sent_back = is_sent_back
             one.save(update_fields=["ended_at", "why", "is_sent_back"])
     ran = [one.ended_at - one.started_at for one in attempts if one.ended_at]
-    run.running_since = None
+    run.running_since = run.limit_since = None
     run.ran_seconds = round(sum(each.total_seconds() for each in ran))
-    return ["running_since", "ran_seconds"]
+    return ["running_since", "limit_since", "ran_seconds"]

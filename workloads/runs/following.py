@@ -15,6 +15,7 @@ from connectors.errors import ConnectorError
 from connectors.kubernetes import ref_of
 from fleet.models import Cluster
 from provisioning.delivery import client_for
+from provisioning.desired.kueue_form import VOLCANO_JOB
 from reconciling.sweeping import for_each
 from workloads import listing
 from workloads.grouping import Piece, pieces_of
@@ -41,6 +42,7 @@ MOVING = frozenset({"starting", "running", "recovering"})
 LOST = ("QuotaReserved", "Admitted", "PodsReady")
 # Those that tell of an earlier stop of one that was let in again since.
 LET_IN_AGAIN = ("Evicted", "Requeued", "Admitted")
+UNSEEN = "It was let in again; nobody saw why it had been stopped."
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
@@ -110,7 +112,7 @@ def _follow(
             seen = work_of(piece, _alone(run), {}, now=now)
             _know(run, piece, seen, known, now=now)
             is_waiting = STATES[seen.state] is State.WAITING
-            if is_waiting and run.started_at is not None and _has_live_pods(piece):
+            if is_waiting and run.started_at is not None and _is_leaving(piece):
                 sent_back(run.pk)
         elif (
             heard is not None
@@ -214,6 +216,11 @@ def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:
     return _has_live_pods(piece)
 
 
+def _is_leaving(piece: Piece) -> bool:
+    """Whether pods of it have been told to end, and have not."""
+    return any("deletionTimestamp" in part(one, "metadata") for one in piece.pods)
+
+
 def _has_live_pods(piece: Piece) -> bool:
     return any(text(part(one, "status"), "phase") not in OVER for one in piece.pods)
 
@@ -222,16 +229,19 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
     """Write down since when it runs; of one that was over before anybody looked, since when it had its GPUs."""
     if run.running_since is not None:
         return
-    admitted_at = _admitted(piece)
+    admitted_at = _let_in(piece)
     last = run.run_attempts.last() if is_over and run.started_at is not None else None
     if last is not None and last.admitted_at == admitted_at:
         return  # it ended before it ran again
     is_dated = not is_over and seen.why.code == "running"
-    began = seen.why.since if is_dated else admitted_at
+    began = seen.why.since if is_dated else _admitted(piece)
     at = min(max(began or now, run.created_at), now)
     is_first = run.started_at is None
     with transaction.atomic():
-        if attempts.begin(run, at=at, admitted_at=admitted_at) and is_first:
+        is_mine = attempts.begin(
+            run, at=at, admitted_at=admitted_at, limit_since=_limit_since(piece)
+        )
+        if is_mine and is_first:
             record(
                 Kind.RUN_STARTED,
                 actor=PORTAL,
@@ -254,7 +264,8 @@ def _finish(
             conditions += map(workload.conditions.get, LET_IN_AGAIN)
         if not is_same or eviction is not None or not workload.holds("Admitted"):
             why = why_stopped(workload, Facts(**known))
-            is_sent_back = not is_for_good(workload)
+            is_sent_back = bool(why) and not is_for_good(workload)
+            why = why or ("" if is_same else UNSEEN)
     times = [one.since for one in conditions if one is not None and one.since]
     began = run.running_since
     at = min([*(one for one in times if began is not None and one > began), now])
@@ -273,15 +284,32 @@ def _is_same(run: Run, piece: Piece) -> bool:
     return bool(known == condition.since)
 
 
+def _let_in(piece: Piece) -> datetime | None:
+    """When its queue let it in last; None where nothing is known of its Workload."""
+    if piece.workload is None:
+        return None
+    condition = workload_of(piece.workload).conditions.get("Admitted")
+    return condition.since if condition is not None else None
+
+
 def _admitted(piece: Piece) -> datetime | None:
-    if piece.workload is not None:
-        condition = workload_of(piece.workload).conditions.get("Admitted")
-        return condition.since if condition is not None else None
-    return (
-        moment(part(piece.job, "status").get("startTime"))
-        if piece.job is not None
-        else None
-    )
+    """When it had its GPUs: since its queue let it in, or its Job began."""
+    if piece.workload is not None or piece.job is None:
+        return _let_in(piece)
+    return moment(part(piece.job, "status").get("startTime"))
+
+
+def _limit_since(piece: Piece) -> datetime | None:
+    """From when Kubernetes counts its time limit: since its Job began last; None where its pods have the limit."""
+    if piece.key.kind == VOLCANO_JOB:
+        return None
+    jobs = [one for one in (piece.job, *piece.parts) if one is not None]
+    begun = [
+        moment(part(one, "status").get("startTime"))
+        for one in jobs
+        if job_of(one).limit is not None
+    ]
+    return max(filter(None, begun), default=_admitted(piece))
 
 
 def _pieces(cluster_id: int, namespaces: set[str]) -> dict[tuple[str, str], Piece]:

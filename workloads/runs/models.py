@@ -108,6 +108,8 @@ class Run(Row, Leased):
     started_at = models.DateTimeField(null=True)
     # Since when its attempt that is not over runs, and how many seconds those ran that are (workloads.runs.attempts).
     running_since = models.DateTimeField(null=True)
+    # From when Kubernetes counts the time limit of that attempt; null where it does from when it runs.
+    limit_since = models.DateTimeField(null=True)
     ran_seconds = models.PositiveIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
     stop_asked_at = models.DateTimeField(null=True)
@@ -263,17 +265,23 @@ class Run(Row, Leased):
         """When its time limit ends it if it runs on; None while it does not run, and without a limit."""
         if self.running_since is None or self.limit_seconds is None:
             return None
-        return self.running_since + timedelta(seconds=self.limit_seconds)
+        since = self.limit_since or self.running_since
+        return since + timedelta(seconds=self.limit_seconds)
 
     @property
     def usd_at_limit(self) -> Decimal | None:
-        """The most USD that it can cost: what it ran for in earlier attempts, and its time limit in this or the next.
+        """The most USD that it can cost: what it ran for in earlier attempts, and what is left of its time limit.
 
-        None without a limit, and once it has ended: nothing more comes. Kubernetes counts the limit anew each time.
+        None without a limit, and once it has ended: nothing more comes. Whenever its queue lets it in the limit begins
+        anew.
         """
         if self.limit_seconds is None or self.is_over:
             return None
-        return self.usd_per_hour * (self.ran_seconds + self.limit_seconds) / 3_600
+        left = timedelta(seconds=self.limit_seconds)
+        if self.limit_at is not None and self.running_since is not None:
+            left = max(self.limit_at - self.running_since, timedelta(0))
+        seconds = self.ran_seconds + Decimal(left.total_seconds())
+        return self.usd_per_hour * seconds / 3_600
 
 
 class Attempt(Row):

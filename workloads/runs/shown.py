@@ -21,7 +21,7 @@ from workloads.runs.models import Attempt, Run
 from workloads.runs.pods import PodSeen, pods_of
 
 NO_POD = "The run has no pod yet."
-NOT_KEPT = "No log of that attempt is kept: it went with its pods."
+NOT_KEPT = "No log of that attempt is kept."
 NEVER_BEGAN = "It ended before a pod of it began: there is no log."
 SENT_BACK = "The run has no pod now: its pods were stopped. It begins anew, and the log of its new pods comes then."
 
@@ -126,13 +126,21 @@ def _stop_of(run: Run) -> datetime | None:
     return at if at < run.limit_at else None
 
 
+def _goes_on(run: Run, number: int) -> bool:
+    """Whether an attempt is the one that runs; raises Missing for one that never was."""
+    found = run.run_attempts.filter(number=number).first()
+    if found is None:
+        raise Missing("The run never had such an attempt.", code="no_such_attempt")
+    return found.ended_at is None
+
+
 def source_of(run: Run, pod: str, *, attempt: int | None = None) -> Source | KeptSource:
     """The log of a pod of the run, or of its first one, or what was kept of it when it went.
 
-    With an attempt it is what was kept of that one. Raises Conflict while it has none, or none any more, and Missing
-    for a pod that never was of the run.
+    With an attempt that is over it is what was kept of that one. Raises Conflict while it has none, or none any more,
+    and Missing for a pod or an attempt that never was of the run.
     """
-    if attempt is not None:
+    if attempt is not None and not _goes_on(run, attempt):
         kept = kept_source(run, pod, attempt=attempt)
         if kept is None:
             raise Conflict(NOT_KEPT, code="log_gone")

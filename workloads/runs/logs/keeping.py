@@ -13,7 +13,7 @@ from provisioning.delivery import client_for
 from reconciling.sweeping import for_each
 from web.refusals import Away, Conflict
 from workloads.runs.logs.reading import TAIL, KeptSource, Line, Source, read_log
-from workloads.runs.models import KeptLog, Run
+from workloads.runs.models import Attempt, KeptLog, Run
 from workloads.runs.pods import PodSeen, pods_of
 from workloads.runs.states import State
 
@@ -62,7 +62,7 @@ def keep_of_sent_back(run_id: int, *, now: datetime) -> None:
     if last.kept_logs.filter(kept_at__gt=now - AGAIN).exists():
         return
     with suppress(Away, ConnectorError):
-        _keep(run, now=now, seconds=WHILE_STOPPING_SECONDS)
+        _keep(run, now=now, seconds=WHILE_STOPPING_SECONDS, attempt=last)
 
 
 def keep_of_ended(*, now: Callable[[], datetime]) -> None:
@@ -152,14 +152,20 @@ def kept_source(run: Run, pod: str, *, attempt: int | None = None) -> KeptSource
     return KeptSource(kept.pod, [Line(place, text) for place, _, text in parts])
 
 
-def _keep(run: Run, *, now: datetime, seconds: float) -> bool:
-    """Keep the last lines of each pod as they are now; False when it takes longer. Raises Away, or ConnectorError."""
+def _keep(
+    run: Run, *, now: datetime, seconds: float, attempt: Attempt | None = None
+) -> bool:
+    """Keep the last lines of each pod as they are now; False when it takes longer. Raises Away, or ConnectorError.
+
+    They are those of an attempt that was interrupted where that is told, or else of the one that goes on or that the
+    run ended with: what was let in again and never ran has none.
+    """
     if not settings.ENV.logs_kept_days:
         return True
     until = time.monotonic() + seconds
     cluster = run.cluster
     client = client_for(cluster)
-    attempt = run.run_attempts.last()
+    attempt = attempt or run.run_attempts.filter(why="").last()
     for pod in _chosen(pods_of(run)):
         if time.monotonic() > until:
             return False

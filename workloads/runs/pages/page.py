@@ -301,7 +301,7 @@ def _limit_words(seen: RunSeen, now: datetime) -> str:
     run = seen.run
     if not run.limit_seconds:
         return "It has no time limit."
-    each = " in each attempt" if seen.attempts else ""
+    each = " each time that it is let in" if seen.attempts else ""
     until = "" if run.limit_at is None else f", until {moment(run.limit_at, now)}"
     return f"of at most {length_of(run.limit_seconds)}{each}{until}"
 
