@@ -51,7 +51,9 @@ class QueueHolderSerializer(serializers.Serializer[Any]):
     may_be_stopped = serializers.BooleanField(
         help_text="Whether it stops once others call back everything that its queue borrowed."
     )
-    pods = serializers.IntegerField(help_text="Its pods that are there.")
+    pods = serializers.IntegerField(
+        help_text="Its pods, with those that are yet to be made."
+    )
     pods_on_nodes = serializers.IntegerField(
         source="on_nodes",
         help_text="Those of them that are on a node: the others have its queue's word for their GPUs alone.",

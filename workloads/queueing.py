@@ -12,7 +12,7 @@ from workloads.listing import line_in
 from workloads.observed import JobKey, Node, Queue, Slices, Workload
 from workloads.reading.pods import is_over
 from workloads.reading.queues import team_queue_of
-from workloads.reading.values import Object, moment, part, text
+from workloads.reading.values import Object, items, moment, part, text, whole
 from workloads.reading.work import Read, key_of, workload_of
 from workloads.reasons.waiting import is_gated, is_in_line
 
@@ -47,7 +47,8 @@ class Share:
 class Holder:
     """A job that holds GPUs; `may_be_stopped` once others call back everything that its queue borrowed.
 
-    `pods` are there of it, or have ended where none is there any more; those `on_nodes` have the GPUs themselves.
+    `pods` are there of it or yet to be made, or have ended where nothing more comes; those `on_nodes` have the GPUs
+    themselves.
     """
 
     key: JobKey
@@ -240,13 +241,16 @@ def _holder(
 ) -> Holder:
     # Of one that begins anew, its earlier pods say nothing any more.
     there = [each for each in pods if not is_over(each)] or pods
+    # Pods that were refused, or are yet to be made, are on no node either.
+    wanted = sum(whole(each.get("count")) for each in items(found, "spec", "podSets"))
+    missing = max(wanted - len(pods), 0)
     return Holder(
         key=key_of(part(found, "metadata")),
         gpus=one.gpus,
         priority=one.priority,
         since=moment(one.since),
         may_be_stopped=may_be_stopped,
-        pods=len(there),
+        pods=len(there) + missing,
         on_nodes=sum(bool(text(part(each, "spec"), "nodeName")) for each in there),
     )
 

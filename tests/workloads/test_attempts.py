@@ -10,13 +10,14 @@ from django.db import connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from tests import factories
 from tests.calling import Caller
 from tests.pages import parsed
 from tests.services.process import wait_until
-from tests.workloads.conftest import Watched, is_read, watching
-from tests.workloads.test_runs import ASKED, follow, look_after, submit, until
+from tests.workloads.conftest import JOB, Watched, is_read, watching
+from tests.workloads.test_runs import ASKED, follow, look_after, submit, there, until
 from tests.workloads.test_runs_page import FRAME, MOST_QUERIES
 from workloads.models import Attempt, ClusterObject, Run
 from workloads.runs import actions, attempts
@@ -76,6 +77,10 @@ def test_a_run_that_made_room_and_ran_again_keeps_both_attempts(
     watched: Watched, running: Run
 ) -> None:
     began = running.started_at
+    job = there(watched, JOB, running.name)
+    assert job is not None
+    # Kubernetes counts the time limit from where the Job began, which is before its pod did.
+    assert running.limit_since == parse_datetime(job["status"]["startTime"])
     other = pushed_out(watched)
     until(other, "running")
     until(running, "waiting")
@@ -293,6 +298,20 @@ def test_its_page_and_the_api_tell_of_each_attempt(
         "why": MADE_ROOM,
     }
     assert (second["number"], second["ended_at"], second["why"]) == (2, None, "")
+
+
+def test_what_begins_anew_in_its_place_has_what_is_left_of_its_time_limit(
+    watched: Watched,
+) -> None:
+    """A pod of a plain Job is made again, and the Job goes on: of an hour, 20 minutes had passed by then."""
+    run, at = begun(watched)
+    attempts.begin(run, at=at, admitted_at=at, limit_since=at)
+    lost = at + timedelta(minutes=15)
+    attempts.finish(run, at=lost, why=RECOVERING, is_sent_back=False)
+    again = at + timedelta(minutes=20)
+    attempts.begin(run, at=again, admitted_at=at, limit_since=at)
+    assert run.limit_at == at + timedelta(hours=1)
+    assert run.usd_at_limit == run.usd_per_hour * 55 / 60
 
 
 def test_what_began_anew_in_its_place_was_interrupted_and_not_sent_back(

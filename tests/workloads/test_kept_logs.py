@@ -408,7 +408,8 @@ def test_pods_of_one_name_in_two_attempts_keep_a_log_each(watched: Watched) -> N
     ):
         [line] = log_of(watched, run, query)["lines"]
         assert line["text"] == text
-    assert log_of(watched, run, f"{where}&attempt=3")["code"] == "log_gone"
+    unknown = log_of(watched, run, f"{where}&attempt=3")
+    assert (unknown["status"], unknown["code"]) == (404, "no_such_attempt")
     end(run.pk, State.GONE, now=timezone.now())
     browser = Client()
     browser.force_login(watched.ada)

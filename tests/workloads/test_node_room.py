@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def nodes(*free: int) -> list[Node]:
 def test_what_nodes_have_room_for_starts_at_once(
     each: int, pods: int, free: Sequence[int]
 ) -> None:
-    assert on_nodes(FREE, POOL, each, pods, nodes(*free)) == FREE
+    assert on_nodes(FREE, POOL, nodes(*free), each=each, pods=pods) == FREE
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_what_nodes_have_room_for_starts_at_once(
 def test_what_fits_no_node_now_says_so_and_what_would_do(
     each: int, pods: int, free: Sequence[int], said: str
 ) -> None:
-    found = on_nodes(FREE, POOL, each, pods, nodes(*free))
+    found = on_nodes(FREE, POOL, nodes(*free), each=each, pods=pods)
     assert found["tone"] == "waiting"
     assert found["sentence"] == "It gets its GPUs, and waits for room on a node"
     assert said in found["detail"]
@@ -81,11 +82,30 @@ def test_what_fits_no_node_now_says_so_and_what_would_do(
 
 def test_a_cluster_that_grows_adds_a_node() -> None:
     growing = replace(POOL, on_cluster=32)
-    found = on_nodes(FREE, growing, 8, 1, nodes(4, 4))
+    found = on_nodes(FREE, growing, nodes(4, 4), each=8, pods=1)
     assert found["sentence"] == "It starts once the cluster has added nodes"
     assert found["detail"].endswith(
         "The cluster can add nodes, which takes some minutes."
     )
+
+
+def test_a_cluster_that_can_add_too_few_nodes_waits_for_those_that_are_there() -> None:
+    growing = replace(POOL, on_cluster=24)
+    found = on_nodes(FREE, growing, nodes(0, 0), each=8, pods=2)
+    assert found["sentence"] == "It gets its GPUs, and waits for room on a node"
+
+
+def test_a_node_that_is_serviced_takes_no_pod_and_is_not_counted_as_there() -> None:
+    serviced = Node(name="a100-9", flavor="a100", gpus=8, is_cordoned=True)
+    found = on_nodes(FREE, POOL, [serviced, *nodes(0)], each=8, pods=1)
+    assert found["sentence"] == "It starts once the cluster has added nodes"
+
+
+def test_trials_that_begin_one_by_one_need_room_for_one_of_them() -> None:
+    room, none = nodes(8, 0), nodes(4, 4)
+    apart = partial(on_nodes, FREE, POOL, each=8, pods=4, is_together=False)
+    assert apart(room) == FREE
+    assert apart(none)["tone"] == "waiting"
 
 
 def taken(watched: Watched, node: int, gpus: int) -> None:

@@ -206,7 +206,7 @@ def test_what_was_let_in_and_is_on_no_node_yet_does_not_have_its_gpus(
     [mine] = Caller(shared.watched.ada).get("queues/training/").json()["teams"]
     assert {
         one["name"]: (one["pods"], one["pods_on_nodes"]) for one in mine["running"]
-    } == {"own-two": (1, 0), "borrows-one": (0, 0)}
+    } == {"own-two": (1, 0), "borrows-one": (1, 0)}
 
 
 def test_what_is_larger_than_its_queue_stands_behind_the_line_without_a_number(

@@ -228,7 +228,7 @@ def pod(name: str, at: str = "", phase: str = "Pending") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("pods", "counted", "is_placed"),
     [
-        ([], (0, 0), False),
+        ([], (1, 0), False),
         ([pod("a")], (1, 0), False),
         ([pod("a", "n1"), pod("b")], (2, 1), False),
         ([pod("a", "n1", "Running"), pod("b", "n2")], (2, 2), True),

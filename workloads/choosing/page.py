@@ -171,7 +171,7 @@ def cards_of(
         priority, outlook = priority_of(document), outlooks[document.flavor, count]
         found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
         if found["sentence"] == AT_ONCE:
-            found = on_nodes(found, pool, count, 1, nodes)
+            found = on_nodes(found, pool, nodes, each=count, pods=1)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano
         later = "" if is_said else f" {goes_first_words(priority)}"

@@ -145,7 +145,7 @@ def is_gated(workload: Workload) -> bool:
 
 
 def gated(facts: Facts, clock: Clock) -> Answer | None:
-    """QuotaHolder before the queue until somebody approves it."""
+    """Held before the queue until somebody approves it."""
     condition = _not_reserved(facts.workload)
     if condition is None or not _gates(condition):
         return None

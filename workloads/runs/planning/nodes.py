@@ -31,18 +31,27 @@ def nodes_as_seen(cluster: int, flavors: Collection[Flavor]) -> Sequence[Node]:
 
 
 def on_nodes(
-    found: Verdict, pool: Pool, each: int, pods: int, nodes: Iterable[Node]
+    found: Verdict,
+    pool: Pool,
+    nodes: Iterable[Node],
+    *,
+    each: int,
+    pods: int,
+    is_together: bool = True,
 ) -> Verdict:
     """The answer for so many pods with so many GPUs each, whose quota is free, once the nodes have been looked at.
 
-    Kueue and Volcano's queues count GPUs and not nodes: what is let in can wait for one with enough of them free.
+    Kueue and Volcano's queues count GPUs and not nodes: what is let in can wait for one with enough of them free. Pods
+    that are not `is_together`, such as the trials of a sweep, begin one by one: room for one of them is enough.
     """
     own = [one for one in nodes if one.flavor == pool.kind.name]
     fit = sum(one.free // each for one in own) if each else pods
     # A flavor without a node was not read yet, or has scaled to zero: what is not known is possible.
-    if fit >= pods or not own:
+    if fit >= pods or not own or (fit and not is_together):
         return found
-    can_grow = (pool.on_cluster or 0) > sum(one.gpus for one in own)
+    # Of nodes that are being serviced nothing is counted as there, as in what the cluster can have.
+    there = sum(one.gpus for one in own if one.is_ready and not one.is_cordoned)
+    can_grow = fit + ((pool.on_cluster or 0) - there) // each >= pods
     wanted = f"{each} × {pool.title}"
     if pods == 1:
         most = max(one.free for one in own)
@@ -53,7 +62,7 @@ def on_nodes(
     then = (
         "The cluster can add nodes, which takes some minutes."
         if can_grow
-        else "It starts when running work frees a node; with fewer GPUs in a pod it may fit sooner."
+        else f"It starts when a node has room for it{_with_fewer(each)}."
     )
     return {
         "tone": "waiting",
@@ -61,3 +70,7 @@ def on_nodes(
         "detail": f"{found['detail']} But {now}. {then}",
         "rules": [],
     }
+
+
+def _with_fewer(each: int) -> str:
+    return "; with fewer GPUs in a pod it may fit sooner" if each > 1 else ""

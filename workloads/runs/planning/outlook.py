@@ -201,7 +201,14 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
     if found["sentence"] == AT_ONCE and plan.pool is not None and plan.gpus:
         nodes = nodes_as_seen(tenancy.cluster_id, [*tenancy.cluster.flavors.all()])
         each = plan.gpus // max(plan.pods, 1)
-        found = on_nodes(found, plan.pool, each, plan.pods, nodes)
+        found = on_nodes(
+            found,
+            plan.pool,
+            nodes,
+            each=each,
+            pods=plan.pods,
+            is_together=plan.is_gang,
+        )
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
         return found
