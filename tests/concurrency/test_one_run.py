@@ -83,11 +83,10 @@ def test_submissions_at_once_never_go_beyond_the_runs_that_may_live(
     tenancy: Tenancy, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "MAX_LIVE_RUNS", 1)
-    words: list[str] = []
-    both = [partial(submit, tenancy, ada, key) for key in ("one", "two")]
-    together(*[partial(refused, one, words) for one in both])
+    first = partial(submit, tenancy, ada, "one")
+    with pytest.raises(Conflict, match="1 runs of your team wait or run here"):
+        held_up(partial(submit, tenancy, ada, "two"), by=first)
     assert Run.objects.count() == 1
-    assert len(words) == 1
 
 
 def test_who_is_taken_out_of_the_team_meanwhile_starts_nothing(

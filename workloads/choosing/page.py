@@ -170,7 +170,7 @@ def cards_of(
             return _not_held(count, pool, flavor, tenancy, now)
         priority, outlook = priority_of(document), outlooks[document.flavor, count]
         found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
-        if found["sentence"] == AT_ONCE:
+        if found["tone"] == "good":
             found = on_nodes(found, pool, nodes, each=count, pods=1)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano

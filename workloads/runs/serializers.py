@@ -152,7 +152,7 @@ class RunQuery(PageQuery):
     why = Choice(
         choices=["true"],
         required=False,
-        help_text="Tell of each that is not over why it is where it is.",
+        help_text="Tell of each that is not over why it is where it is, for ten teams at most.",
     )
     template = Text(required=False, max_length=40)
     name = Text(

@@ -21,6 +21,8 @@ from workloads.runs.models import Attempt, Run
 from workloads.runs.pods import PodSeen, pods_of
 
 NO_POD = "The run has no pod yet."
+# Somebody who looks at all teams has no use for each run's reason.
+MOST_TEAMS = 10
 NOT_KEPT = "No log of that attempt is kept."
 NEVER_BEGAN = "It ended before a pod of it began: there is no log."
 SENT_BACK = "The run has no pod now: its pods were stopped. It begins anew, and the log of its new pods comes then."
@@ -108,12 +110,12 @@ def attempts_of(run: Run) -> list[AttemptSeen]:
 def reasons_of(
     runs: Collection[Run], *, by: User, now: datetime
 ) -> dict[int, Explanation]:
-    """Why runs that were sent and are not over are where they are; a few queries for each of their teams."""
+    """Why runs that were sent and are not over are where they are; a few queries for each of their first teams."""
     wanted = {one.pk for one in runs if one.sent_at is not None and not one.is_over}
     teams = {one.team_id: one.team for one in runs if one.pk in wanted}
     return {
         each.run: each.why
-        for team in teams.values()
+        for team in [*teams.values()][:MOST_TEAMS]
         for each in work_of_team(team, by=by, now=now).work
         if each.run is not None and each.run in wanted
     }

@@ -16,15 +16,16 @@ from workloads.runs.held_until import changes_of
 
 
 def latest_starts_of(
+    wanted: Collection[tuple[str, int]],
+    *,
     tenancy: Tenancy,
     queue: Queue,
     workloads: Sequence[Any],
     jobs: Sequence[Any],
     ahead: Sequence[Workload],
-    wanted: Collection[tuple[str, int]],
     now: datetime,
 ) -> dict[tuple[str, int], str]:
-    """By when each of several starts behind what waits already, in words, where that is known."""
+    """By when so many GPUs of a flavor are free behind those `ahead`, in words, of each where that is known."""
     if not wanted:
         return {}
     runs = Run.objects.filter(tenancy=tenancy, ended_at=None)

@@ -142,7 +142,15 @@ def outlooks_of(
             if gpus and (lines[flavor] or gpus > queue.own(flavor) - used[flavor])
         ]
         ahead = [one for one in line if one.priority >= value]
-        starts_by = latest_starts_of(tenancy, queue, found, jobs, ahead, waits, now)
+        starts_by = latest_starts_of(
+            waits,
+            tenancy=tenancy,
+            queue=queue,
+            workloads=found,
+            jobs=jobs,
+            ahead=ahead,
+            now=now,
+        )
     return {
         (flavor, gpus): Outlook(
             below=sum(one.gpus for one in lower if one.flavor == flavor),
@@ -198,7 +206,7 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
         if plan.pool is None or not plan.gpus
         else start_of(plan.gpus, plan.pool, seen, priority=value, short=short)
     )
-    if found["sentence"] == AT_ONCE and plan.pool is not None and plan.gpus:
+    if found["tone"] == "good" and plan.pool is not None and plan.gpus:
         nodes = nodes_as_seen(tenancy.cluster_id, [*tenancy.cluster.flavors.all()])
         each = plan.gpus // max(plan.pods, 1)
         found = on_nodes(
