@@ -319,8 +319,10 @@ def test_a_gang_that_loses_a_node_starts_anew_as_a_whole() -> None:
     assert [
         rule["action"] for rule in job["template"]["spec"]["podFailurePolicy"]["rules"]
     ] == ["FailJob"]
+    # Not one that has reached its time limit, which would begin anew with it.
     assert [rule["action"] for rule in spec["failurePolicy"]["rules"]] == [
-        "RestartJobSetAndIgnoreMaxRestarts"
+        "FailJobSet",
+        "RestartJobSetAndIgnoreMaxRestarts",
     ]
 
 
