@@ -441,7 +441,7 @@ class RunShortSerializer(serializers.Serializer[Run]):
         help_text="What earlier attempts cost, and the time limit of this or the next one; null once it ended.",
     )
     limit_seconds = serializers.IntegerField(
-        allow_null=True, help_text="It begins anew with each attempt."
+        allow_null=True, help_text="It begins anew each time that its queue lets it in."
     )
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
