@@ -43,7 +43,7 @@ from workloads.reading.queues import (
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
-from workloads.reasons.latest_starts import Change
+from workloads.reasons.latest_starts import Change, changes_of_grant
 from workloads.watching.kept import JOBS
 from workloads.watching.scopes import EVERYBODY
 
@@ -479,9 +479,10 @@ def _changes(known: TeamContext, tenancy: Tenancy) -> Iterator[Change]:
     """When the queue of a namespace has more GPUs or fewer, as what is granted and booked stands now."""
     for one in known.allocations:
         if one.tenancy == tenancy.pk:
-            yield Change(at=one.ends, flavor=one.flavor, gpus=-one.gpus)
-            if not one.has_begun:
-                yield Change(at=one.begins, flavor=one.flavor, gpus=one.gpus)
+            begins = None if one.has_begun else one.begins
+            yield from changes_of_grant(
+                one.flavor, one.gpus, begins=begins, ends=one.ends
+            )
 
 
 def _free(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 
 from approvals.request_form.quick_ends import quick_end
 from approvals.requests.links import ask_link
@@ -132,8 +133,8 @@ def cards_of(
     """Every profile that is offered, those that start first before those that never will.
 
     `tenancy` comes with team, project and cluster; `away` is who has to answer again before anything starts;
-    `choices` are what was chosen in which profile, by its slug, where it is not as usual. In seven queries, one more
-    where profiles want GPUs that the cluster has not, and two more where one of them has to wait.
+    `choices` are what was chosen in which profile, by its slug, where it is not as usual. In five queries, one more
+    where profiles want GPUs that the cluster has not, two where one could start now, and two where one has to wait.
     """
     profiles, picked = offered(), choices or {}
     flavors = flavors_on(tenancy.cluster_id)
@@ -141,8 +142,8 @@ def cards_of(
     counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
     wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
     outlooks = outlooks_of(tenancy, wanted, now=now)
-    takes_gpus = any(count for _, count in wanted)
-    nodes = nodes_as_seen(tenancy.cluster_id, [*flavors.values()]) if takes_gpus else ()
+    # Read once, and only where a profile's quota is free.
+    nodes = cache(lambda: nodes_as_seen(tenancy.cluster_id, flavors.values()))
     elsewhere = _elsewhere(
         tenancy, {name for name, count in wanted if count} - flavors.keys()
     )
@@ -171,7 +172,7 @@ def cards_of(
         priority, outlook = priority_of(document), outlooks[document.flavor, count]
         found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
         if found["tone"] == "good":
-            found = on_nodes(found, pool, nodes, each=count, pods=1)
+            found = on_nodes(found, pool, nodes(), each=count, pods=1)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano
         later = "" if is_said else f" {goes_first_words(priority)}"

@@ -7,7 +7,7 @@ holds unless other work goes first. What nobody can bound, such as a notebook wi
 """
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,6 +25,15 @@ class Change:
     at: datetime
     flavor: str
     gpus: int
+
+
+def changes_of_grant(
+    flavor: str, gpus: int, *, begins: datetime | None, ends: datetime
+) -> Iterator[Change]:
+    """What a grant changes in its team's queue: it goes at its end, and comes where it has not begun yet."""
+    yield Change(at=ends, flavor=flavor, gpus=-gpus)
+    if begins is not None:
+        yield Change(at=begins, flavor=flavor, gpus=gpus)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from allocations.models import Allocation
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from ui.amounts import gpus, moment
-from workloads.reasons.latest_starts import Change
+from workloads.reasons.latest_starts import Change, changes_of_grant
 from workloads.runs.planning.plan import Plan
 
 
@@ -47,9 +47,10 @@ def changes_of(rows: Iterable[Allocation]) -> Iterator[Change]:
     for row in rows:
         if row.flavor is None:
             continue
-        yield Change(at=row.kept_until, flavor=row.flavor.name, gpus=-row.gpus)
-        if row.is_booked:
-            yield Change(at=row.starts_at, flavor=row.flavor.name, gpus=row.gpus)
+        begins = row.starts_at if row.is_booked else None
+        yield from changes_of_grant(
+            row.flavor.name, row.gpus, begins=begins, ends=row.kept_until
+        )
 
 
 def too_few_before(

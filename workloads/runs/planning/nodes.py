@@ -1,6 +1,6 @@
 """Whether the nodes of a cluster have room now for the pods of a run whose GPUs its queue would grant at once."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from fleet.models import Flavor
 from fleet.names import profile_of
@@ -14,11 +14,12 @@ NO_ROOM = "It gets its GPUs, and waits for room on a node"
 GROWS = "It starts once the cluster has added nodes"
 
 
-def nodes_as_seen(cluster: int, flavors: Collection[Flavor]) -> Sequence[Node]:
+def nodes_as_seen(cluster: int, flavors: Iterable[Flavor]) -> Sequence[Node]:
     """The nodes of some flavors of a cluster, with what pods hold on them, as last seen; two queries, no cluster asked.
 
     A node is of the first flavor whose labels it has, so these are all of the cluster's.
     """
+    flavors = list(flavors)
     copies = ClusterObject.objects.filter(cluster=cluster)
     bodies = list(copies.filter(kind="Node").values_list("body", flat=True))
     labels = {one.name: one.node_labels for one in flavors}

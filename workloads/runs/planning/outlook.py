@@ -120,7 +120,8 @@ def outlooks_of(
     )
     sizes = sizes_held_in(found)
     profiles = {one.name: profile_of(one.resource) for one in tenancy.desired.flavors}
-    lower = quota_holders_of(_below(found, priority)) if priority and takes_away else ()
+    value, _ = PRIORITIES.get(priority, (0, ""))
+    lower = quota_holders_of(_below(found, value)) if priority and takes_away else ()
     lines = {
         flavor: [
             one
@@ -132,7 +133,6 @@ def outlooks_of(
     used = Counter[str]()
     for one in holders:
         used[one.flavor] += one.gpus
-    value, _ = PRIORITIES.get(priority, (0, ""))
     starts_by = dict[tuple[str, int], str]()
     # Volcano's queues go by shares: nobody has a place in them.
     if queue is not None and now is not None and takes_away:
@@ -184,10 +184,9 @@ def _is_before(one: Workload, flavor: str, profile: str, queue: Queue | None) ->
     return not waited_for or flavor in waited_for
 
 
-def _below(found: Iterable[Any], priority: str) -> list[Any]:
-    """The Workloads of a lower priority than this one; none for one that nobody knows."""
-    value = PRIORITIES.get(priority, (0, ""))[0]
-    return [one for one in found if workload_of(one).priority < value]
+def _below(found: Iterable[Any], priority: int) -> list[Any]:
+    """The Workloads of a lower priority than this one."""
+    return [one for one in found if workload_of(one).priority < priority]
 
 
 def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> Verdict:
@@ -207,7 +206,7 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
         else start_of(plan.gpus, plan.pool, seen, priority=value, short=short)
     )
     if found["tone"] == "good" and plan.pool is not None and plan.gpus:
-        nodes = nodes_as_seen(tenancy.cluster_id, [*tenancy.cluster.flavors.all()])
+        nodes = nodes_as_seen(tenancy.cluster_id, tenancy.cluster.flavors.all())
         each = plan.gpus // max(plan.pods, 1)
         found = on_nodes(
             found,
