@@ -31,6 +31,7 @@ class Place:
     dashboards: bool = True
     highest_priority: str = DEFAULT_PRIORITY
     queueing: str = KUEUE
+    maintenance: str = "None"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,7 @@ def desired(
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
         queueing=place.queueing,
+        maintenance=place.maintenance,
         flavors=flavors,
         volumes=_in_order(volumes),
         ended_volumes=_in_order(ended_volumes),

@@ -12,6 +12,7 @@ from fleet.models import Flavor
 from provisioning.desired.isolation import is_for
 from provisioning.desired.spec import SpecRefused
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from reconciling.sweeping import for_each
 
 AROUND = (
@@ -27,6 +28,7 @@ AROUND = (
     "dashboards",
     "highest_priority",
     "queueing",
+    "maintenance",
 )
 
 
@@ -38,12 +40,14 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
     kinds: dict[int, list[Flavor]] = {}
     for flavor in Flavor.objects.order_by("name"):
         kinds.setdefault(flavor.cluster_id, []).append(flavor)
-    rows = (
-        Tenancy.objects.here()
-        .filter(generation__gt=0)
-        .select_related("team", "cluster", "project")
-    )
-    behind = [row.pk for row in rows if _is_behind(row, kinds.get(row.cluster_id, []))]
+    rows = Tenancy.objects.filter(
+        stage__in=(Stage.HERE, Stage.LEAVING), generation__gt=0
+    ).select_related("team", "cluster", "project")
+    behind = [
+        row.pk
+        for row in rows
+        if _is_behind(row, kinds.get(row.cluster_id, []), now=now())
+    ]
 
     @transaction.atomic
     def follow(tenancy_id: int) -> None:
@@ -53,10 +57,10 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
     return len(for_each(behind, follow))
 
 
-def _is_behind(tenancy: Tenancy, kinds: Sequence[Flavor]) -> bool:
+def _is_behind(tenancy: Tenancy, kinds: Sequence[Flavor], *, now: datetime) -> bool:
     """Whether the stored state says otherwise of what surrounds the tenancy, or of the flavors it may use."""
     try:
-        spec, place = tenancy.desired, place_of(tenancy)
+        spec, place = tenancy.desired, place_of(tenancy, now=now)
     except SpecRefused:
         # Nothing is published that must not reach a cluster; the worker says why at the tenancy.
         return False

@@ -1,7 +1,8 @@
 """What changes about the fleet: clusters and flavors are added and changed by platform leads, and audited."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from copy import copy
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,8 +20,8 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import PermanentError
 from connectors.kubernetes import check_kubeconfig
-from fleet import dedicated_nodes, queueing, repositories
-from fleet.announcing import tell_announced, tell_closed_or_open
+from fleet import dedicated_nodes, planned_maintenance, queueing, repositories
+from fleet.announcing import tell_announced, tell_closed_or_open, tell_maintenance
 from fleet.authority import AuthorityRefused, certificates_from
 from fleet.egress import EgressRefused, egress_from
 from fleet.models import Cluster, Flavor
@@ -66,6 +67,7 @@ CLUSTER_FIELDS = frozenset(
         "announcement",
         "announced_until",
         "queueing",
+        *planned_maintenance.FIELDS,
         *repositories.FIELDS,
     }
 )
@@ -115,6 +117,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
 # What decides how many GPUs a pool can grow to, and which of its nodes may leave.
 POOL = frozenset({"min_nodes", "max_nodes", "gpus_per_node"})
+MOMENTS = ("announced_until", "maintenance_starts_at", "maintenance_ends_at")
 PRICED = ("is_list_price", "priced_at")
 COUNTED = ("gpus_total", "gpus_ready", "gpus_cordoned", "gpus_seen_at")
 LACKS: Mapping[str, str] = {
@@ -175,6 +178,7 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     _check_around(cluster)
     _check_variables(cluster)
     _check_names(cluster, changed)
+    planned_maintenance.settle(cluster, changed, before=Cluster(), now=clock.now())
     _save_new(cluster, taken="There is a cluster of this name already.")
     record(
         Kind.CLUSTER_ADDED,
@@ -196,8 +200,9 @@ def change_cluster(
     """
     actor = manages_clusters(by)
     cluster = locked(cluster_id)
-    before = _values_of(cluster, CLUSTER_FIELDS)
+    before, was = _values_of(cluster, CLUSTER_FIELDS), copy(cluster)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
+    planned_maintenance.settle(cluster, changed, before=was, now=clock.now())
     queueing.check_fixed(changed)
     if {"kubeconfig", "context"} & changed.keys():
         _check_kubeconfig(cluster)
@@ -229,11 +234,20 @@ def change_cluster(
             name=cluster.name,
             **_with_before(changed, before),
         )
-        if {"announcement", "announced_until"} & changed.keys():
-            tell_announced(cluster, now=clock.now())
-        if "enabled" in changed:
-            tell_closed_or_open(cluster, now=clock.now())
+        _tell_teams(cluster, changed.keys(), before=was, now=clock.now())
     return cluster
+
+
+def _tell_teams(
+    cluster: Cluster, changed: Set[str], *, before: Cluster, now: datetime
+) -> None:
+    """Tell the teams of a cluster what they have to know of a change of these fields."""
+    if {"announcement", "announced_until"} & changed:
+        tell_announced(cluster, now=now)
+    if planned_maintenance.FIELDS & changed:
+        tell_maintenance(cluster, before=before, now=now)
+    if "enabled" in changed:
+        tell_closed_or_open(cluster, now=now)
 
 
 @transaction.atomic
@@ -583,22 +597,29 @@ def _with_team(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_whole_minute(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values with the end of an announcement as a form shows it, which a file may give as text."""
-    until = values.get("announced_until")
-    if isinstance(until, str):
+    """The values with moments as a form shows them, which a file may give as text."""
+    return dict(values) | {
+        field: _whole_minute(field, values[field])
+        for field in MOMENTS
+        if values.get(field) is not None
+    }
+
+
+def _whole_minute(field: str, at: Any) -> Any:
+    if isinstance(at, str):
         try:
-            until = datetime.fromisoformat(until)
+            at = datetime.fromisoformat(at)
         except ValueError as error:
             raise BadInput(
                 "Give a time with its zone, such as 2026-12-31T18:00:00Z.",
                 code="invalid",
-                field="announced_until",
+                field=field,
             ) from error
-    if not isinstance(until, datetime):
-        return values
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return {**values, "announced_until": until.replace(second=0, microsecond=0)}
+    if not isinstance(at, datetime):
+        return at
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return at.replace(second=0, microsecond=0)
 
 
 def _save_new(row: models.Model, *, taken: str) -> None:

@@ -186,6 +186,14 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
         help_text="What its teams read; empty for nothing."
     )
     announced_until = serializers.DateTimeField(allow_null=True)
+    maintenance_starts_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="From when on nothing new starts there; of the last maintenance once it is over.",
+    )
+    maintenance_ends_at = serializers.DateTimeField(allow_null=True)
+    maintenance_drains = serializers.BooleanField(
+        help_text="Whether what runs is stopped when it starts; runs start anew after it."
+    )
     written_off_at = serializers.DateTimeField(
         allow_null=True, help_text="When it was said to be gone for good."
     )
@@ -320,10 +328,25 @@ class ClusterChangeSerializer(StrictSerializer):
         max_length=300,
         required=False,
         allow_blank=True,
-        help_text="What its teams read, such as when it is maintained.",
+        help_text="What its teams read.",
     )
     announced_until = Moment(
         required=False, allow_null=True, help_text="Null: until it is taken away."
+    )
+    maintenance_starts_at = Moment(
+        required=False,
+        allow_null=True,
+        help_text="From when on nothing new starts there. Null with `maintenance_ends_at`: a maintenance that was "
+        "planned does not take place, one that is on ends with this minute.",
+    )
+    maintenance_ends_at = Moment(
+        required=False,
+        allow_null=True,
+        help_text="Within 14 days of its start. What waits starts from then on.",
+    )
+    maintenance_drains = Boolean(
+        required=False,
+        help_text="Stop what runs when it starts: runs start anew after it, notebooks do not. Not with Volcano.",
     )
     delivery = Choice(choices=Cluster.Delivery.choices, required=False)
     git_url = Text(

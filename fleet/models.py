@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Lower
 
 from accounts.models import Team
 from fleet import growth
+from fleet.maintenance import Maintenance
 from fleet.names import flavor_key, product_words, profile_of
 from ui.amounts import dated
 from web.rows import Row
@@ -203,6 +204,10 @@ class Cluster(Row):
         max_length=300, blank=True, default="", db_default=""
     )
     announced_until = models.DateTimeField(null=True, blank=True)
+    # The next maintenance, the one that is on, or the last one.
+    maintenance_starts_at = models.DateTimeField(null=True, blank=True)
+    maintenance_ends_at = models.DateTimeField(null=True, blank=True)
+    maintenance_drains = models.BooleanField(default=False, db_default=False)
 
     # The uid of the namespace kube-system: which API server this is. `identity_found` is that of another one to which
     # the kubeconfig leads now, until a lead accepts it or mends the file.
@@ -237,6 +242,18 @@ class Cluster(Row):
             models.CheckConstraint(
                 condition=Q(written_off_at=None) | Q(enabled=False),
                 name="what_is_written_off_is_out_of_use",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    maintenance_starts_at=None,
+                    maintenance_ends_at=None,
+                    maintenance_drains=False,
+                )
+                | Q(
+                    maintenance_starts_at__isnull=False,
+                    maintenance_ends_at__gt=F("maintenance_starts_at"),
+                ),
+                name="a_maintenance_ends_after_it_starts",
             ),
             models.CheckConstraint(
                 condition=Q(capacity_doubt="", doubted_looks=0)
@@ -322,9 +339,28 @@ class Cluster(Row):
         return [part for part in self.parts if part["state"] == "bad"]
 
     def announces(self, now: datetime) -> str:
-        """What its teams read now; empty for nothing."""
+        """What its teams read now, a maintenance first; empty for nothing."""
         until = self.announced_until
-        return self.announcement if until is None or until > now else ""
+        maintenance = self.maintenance(now)
+        return " ".join(
+            [
+                *([maintenance.words(now)] if maintenance else []),
+                *([self.announcement] if until is None or until > now else []),
+            ]
+        ).strip()
+
+    def maintenance(self, now: datetime) -> Maintenance | None:
+        """The maintenance that is on or planned; None where there is none, and once it is over."""
+        found = self.last_maintenance
+        return found if found is not None and now < found.ends else None
+
+    @property
+    def last_maintenance(self) -> Maintenance | None:
+        """The maintenance that is planned, on, or over and the last that was."""
+        starts, ends = self.maintenance_starts_at, self.maintenance_ends_at
+        if starts is None or ends is None:
+            return None
+        return Maintenance(starts=starts, ends=ends, drains=self.maintenance_drains)
 
     @property
     def is_away(self) -> bool:
@@ -355,7 +391,7 @@ def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
 def announcing(now: datetime) -> Q:
     """Clusters whose teams read something now, as a condition: the same as `Cluster.announces`."""
     in_force = Q(announced_until=None) | Q(announced_until__gt=now)
-    return ~Q(announcement="") & in_force
+    return (~Q(announcement="") & in_force) | Q(maintenance_ends_at__gt=now)
 
 
 class FlavorQuerySet(models.QuerySet["Flavor"]):

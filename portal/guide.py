@@ -30,6 +30,7 @@ FOR_TEAMS: Mapping[str, str] = {
 FOR_LEADS: Mapping[str, str] = {
     "unreachable-cluster": "how-to/unreachable-cluster.md",
     "drift": "how-to/drift.md",
+    "maintain-a-cluster": "how-to/maintain-a-cluster.md",
     "add-a-cluster": "how-to/add-a-cluster.md",
     "add-a-flavor": "how-to/add-a-flavor.md",
     "run-the-catalogue": "how-to/run-the-catalogue.md",

@@ -401,6 +401,9 @@ NAMED: Mapping[str, Attack] = {
     "nothing_is_borrowed_with_volcano": lambda w: Cluster.objects.update(
         queueing="volcano", borrow_percent=10
     ),
+    "a_maintenance_ends_after_it_starts": lambda w: Cluster.objects.update(
+        maintenance_starts_at=NOW, maintenance_ends_at=NOW
+    ),
     "a_doubted_list_of_nodes_has_a_reason": lambda w: Cluster.objects.update(
         doubted_looks=1
     ),

@@ -115,6 +115,7 @@ class TeamContext:
                     one.cluster.pk,
                     one.cluster.name,
                     one.cluster.title,
+                    one.cluster.last_maintenance,
                     one.is_known,
                     one.silent_since,
                 )
@@ -397,7 +398,11 @@ def _around(
         "titles": {
             one.name: one.title for one in known.flavors if one.cluster == cluster
         },
-        "cluster": Cluster(title=seen.cluster.title, silent_since=seen.silent_since),
+        "cluster": Cluster(
+            title=seen.cluster.title,
+            silent_since=seen.silent_since,
+            maintenance=seen.cluster.last_maintenance,
+        ),
         "viewer": viewer,
         # Who made another one stop is known where it is in a queue of the team.
         "jobs": {
@@ -468,6 +473,7 @@ def _queues(
             read=read,
             limits=limits,
             changes=_changes(known, tenancies[name]) if name in tenancies else (),
+            maintenance=row.maintenance(now),
             # Volcano's queues go by shares: nobody has a place in them.
             now=now if name in tenancies and not row.has_volcano else None,
         )

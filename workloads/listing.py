@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from fleet.maintenance import Maintenance
 from workloads.explaining import explain, explain_pods
 from workloads.explanations import Explanation
 from workloads.grouping import Piece
@@ -153,6 +154,7 @@ def queue_seen(
     read: Read = workload_of,
     limits: TimeLimits = NO_LIMITS,
     changes: Iterable[Change] = (),
+    maintenance: Maintenance | None = None,
     now: datetime | None = None,
 ) -> QueueSeen:
     """A queue as its own object and all Workloads of it say.
@@ -172,7 +174,9 @@ def queue_seen(
     latest = dict[tuple[str, str], datetime]()
     if own is not None and now is not None:
         waiting = [entry_of(one, own, limits.limit(one.key)) for one in line]
-        starts = latest_starts(own, holders, changes, waiting, now=now)
+        starts = latest_starts(
+            own, holders, changes, waiting, maintenance=maintenance, now=now
+        )
         latest = {
             (one.key.namespace, one.name): at
             for one, at in zip(line, starts, strict=True)

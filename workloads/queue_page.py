@@ -74,6 +74,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     silence, own = found.seen.silence(now), _own_work(found)
     context = {
         "cluster": cluster,
+        "announced": cluster.announces(now),
         "rooms": [
             {
                 "title": titles[one.flavor],

@@ -213,6 +213,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("announced_until", models.DateTimeField(blank=True, null=True)),
+                ("maintenance_starts_at", models.DateTimeField(blank=True, null=True)),
+                ("maintenance_ends_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "maintenance_drains",
+                    models.BooleanField(db_default=False, default=False),
+                ),
                 ("written_off_at", models.DateTimeField(null=True)),
                 (
                     "identity",
@@ -269,6 +275,24 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="what_is_written_off_is_out_of_use",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("maintenance_drains", False),
+                                ("maintenance_ends_at", None),
+                                ("maintenance_starts_at", None),
+                            ),
+                            models.Q(
+                                (
+                                    "maintenance_ends_at__gt",
+                                    models.F("maintenance_starts_at"),
+                                ),
+                                ("maintenance_starts_at__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_maintenance_ends_after_it_starts",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

@@ -338,6 +338,10 @@ class Migration(migrations.Migration):
                                 "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
                             ),
                             (
+                                "maintenance",
+                                "Its cluster is maintained. Started again, it waits until that ends.",
+                            ),
+                            (
                                 "elsewhere",
                                 "It ended in the hub or on the cluster, and not through the portal.",
                             ),

@@ -26,7 +26,7 @@ from notebooks.profile_desk.kept import Offered, offered
 from notebooks.profiles.choosing import NotAChoice, chosen
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.models import NotebookServer
-from notebooks.servers.preempted import is_preempted
+from notebooks.servers.queue_stops import stopped_by_queue
 from notebooks.servers.reconcile import Clock, move, ready
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
@@ -128,11 +128,8 @@ def _carry_over(
         if one is None or (one.is_stopped and not one.pending):
             rows = NotebookServer.objects.filter(pk=server.pk, ready_at__lte=asked_at)
             if rows.exists():
-                found = (
-                    {"stop_reason": StopReason.PREEMPTED}
-                    if is_preempted(server)
-                    else {}
-                )
+                reason = stopped_by_queue(server)
+                found = {"stop_reason": reason} if reason else {}
                 move(
                     server.pk,
                     State.STOPPED,

@@ -45,6 +45,7 @@ class StopReason(StrEnum):
     NOT_A_MEMBER = "not_a_member"
     LEAVING = "leaving"
     PREEMPTED = "preempted"
+    MAINTENANCE = "maintenance"
     ELSEWHERE = "elsewhere"
     CLUSTER_GONE = "cluster_gone"
 
@@ -59,6 +60,7 @@ class StopReason(StrEnum):
             "not_a_member": "Whoever started it is no longer of the team, or has no access any more.",
             "leaving": "The team leaves this cluster.",
             "preempted": "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
+            "maintenance": "Its cluster is maintained. Started again, it waits until that ends.",
             "elsewhere": "It ended in the hub or on the cluster, and not through the portal.",
             "cluster_gone": "It ended with its cluster, which is gone for good.",
         }[self.value]

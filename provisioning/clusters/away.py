@@ -33,9 +33,14 @@ def note(cluster: Cluster, *, is_away: bool, now: datetime) -> None:
 
 
 def _tell_if_long(cluster_id: int, *, now: datetime) -> None:
-    """Tell of a cluster in use that is away for five minutes, once however many workers find out."""
-    silent = Cluster.objects.looked_after().filter(
-        pk=cluster_id, away_since__lte=now - TOLD_AFTER, away_told_at=None
+    """Tell of a cluster in use that is away for five minutes, once however many workers find out.
+
+    Of one that is maintained nobody is surprised: it is told if it is still away afterwards.
+    """
+    silent = (
+        Cluster.objects.looked_after()
+        .filter(pk=cluster_id, away_since__lte=now - TOLD_AFTER, away_told_at=None)
+        .exclude(maintenance_starts_at__lte=now, maintenance_ends_at__gt=now)
     )
     if not silent.update(away_told_at=now):
         return

@@ -83,7 +83,7 @@ def tenancy_objects(spec: TenancySpec) -> list[Manifest]:
     keeps = rights.RUNS if spec.has_volcano else ""
     return as_left(
         laid_on(objects, spec.adopted),
-        stop=spec.stop,
+        stop=spec.stop_policy,
         access=spec.access,
         keeps_binding=keeps,
     )

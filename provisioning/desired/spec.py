@@ -128,6 +128,8 @@ class TenancySpec:
     # Of a team that leaves: what its queue does, and whether its people may still work here.
     stop: str = "None"
     access: bool = True
+    # What its queue does while the cluster is maintained.
+    maintenance: str = "None"
     # The team's share when several want more than they hold.
     weight: int = 1
     jupyterhub_namespace: str = ""
@@ -143,10 +145,11 @@ class TenancySpec:
 
     def __post_init__(self) -> None:
         # The namespace's name follows from the environment.
-        if self.environment not in ENVIRONMENTS or self.stop not in STOPS:
-            raise SpecRefused(
-                f"{self.environment!r} and {self.stop!r} are not an environment and a stop."
-            )
+        if self.environment not in ENVIRONMENTS:
+            raise SpecRefused(f"{self.environment!r} is not an environment.")
+        for policy in (self.stop, self.maintenance):
+            if policy not in STOPS:
+                raise SpecRefused(f"{policy!r} stops no queue.")
         self._check_names()
         self._check_numbers()
         if self.highest_priority not in tuple(PRIORITIES):
@@ -207,6 +210,11 @@ class TenancySpec:
             raise SpecRefused(
                 f"{self.base_cpu} CPUs and {self.base_memory_gib} GiB are not a base."
             )
+
+    @property
+    def stop_policy(self) -> str:
+        """What its queue does: the stricter of what the team's leaving and the cluster's maintenance make of it."""
+        return max(self.stop, self.maintenance, key=STOPS.index)
 
     @property
     def has_volcano(self) -> bool:

@@ -477,6 +477,38 @@ def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
         )
 
 
+def test_one_that_a_maintenance_stopped_says_so(
+    tenancy: Tenancy,
+    ada: User,
+    hub: HubOfTests,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    server = running(tenancy, ada, hub)
+    pod = f"jupyter-{ada.oid}--{server.name}---f07954ac"
+    now = timezone.now()
+    with served() as kubernetes:
+        monkeypatch.setattr(settings.ENV, "kubeconfig_dir", tmp_path)
+        Cluster.objects.update(
+            kubeconfig=kubernetes.kubeconfig(tmp_path),
+            maintenance_starts_at=now - timedelta(minutes=1),
+            maintenance_ends_at=now + timedelta(hours=1),
+            maintenance_drains=True,
+        )
+        full_queue(kubernetes, tenancy.namespace)
+        kubernetes.create(queued_pod(tenancy.namespace, pod, "low"))
+        queue = ("kueue.x-k8s.io/v1beta2", "ClusterQueue")
+        drained = {"spec": {"stopPolicy": "HoldAndDrain"}}
+        kubernetes.patch(queue, "one", None, drained)
+        hub.end(server.name)
+        follow(now=timezone.now)
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (
+        State.STOPPED,
+        StopReason.MAINTENANCE,
+    )
+
+
 @pytest.fixture
 def full(
     tenancy: Tenancy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -170,6 +170,25 @@ def test_leads_hear_once_of_a_cluster_that_stays_away_and_once_that_it_is_back(
     assert (row(place).away_since, row(place).away_told_at) == (None, None)
 
 
+def test_a_cluster_that_is_away_while_it_is_maintained_alarms_nobody_before_that_ends(
+    place: Place,
+) -> None:
+    lead = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    told = Notice.objects.filter(kind="cluster_away", person=lead)
+    Cluster.objects.update(
+        maintenance_starts_at=place.time,
+        maintenance_ends_at=place.time + timedelta(minutes=9),
+    )
+    for minutes in (0, 2, 4, 6, 8):
+        place.kubernetes.fail(times=1, status=401)
+        look(place)
+        assert not told.exists(), minutes
+        place.later(minutes=2)
+    place.kubernetes.fail(times=1, status=401)
+    look(place)
+    assert told.count() == 1
+
+
 def test_of_a_cluster_out_of_use_without_teams_nobody_is_told(place: Place) -> None:
     factories.person("Priya Raman", Role.PLATFORM_LEAD)
     place.cluster.tenancies.all().delete()

@@ -56,6 +56,7 @@ DONE = {
     "schedule a policy",
     "cancel a policy",
     "change a cluster",
+    "maintain a cluster",
     "try again",
     "confirm ends",
     "dismiss ends",

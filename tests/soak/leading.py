@@ -193,6 +193,23 @@ def change_the_cluster(walk: Walk) -> str:
     return f"change a cluster: {values} of {cluster.name}"
 
 
+def maintain(walk: Walk) -> str:
+    """A lead has a cluster maintained, now or soon, or says that it is over."""
+    cluster, now = (
+        walk.random.choice([walk.town.cluster, walk.town.followed]),
+        walk.town.time,
+    )
+    starts = now + timedelta(minutes=walk.random.choice([-10, 0, 30]))
+    ends = starts + timedelta(minutes=walk.random.choice([1, 20, 60]))
+    # The action goes by the machine's clock, which is not the walk's.
+    Cluster.objects.filter(pk=cluster.pk).update(
+        maintenance_starts_at=starts,
+        maintenance_ends_at=ends,
+        maintenance_drains=walk.random.random() < 0.5,
+    )
+    return f"maintain a cluster: {cluster.name} until {ends:%H:%M}"
+
+
 def try_again(walk: Walk) -> str:
     """Somebody wants it tried again."""
     tenancy = walk.town.tenancy()
@@ -224,6 +241,7 @@ LEADS = {
     set_end: 2,
     change_policy: 6,
     change_the_cluster: 3,
+    maintain: 3,
     try_again: 1,
     release_a_brake: 20,
 }

@@ -1,5 +1,6 @@
 """Profiles of notebooks as people of a team see them: price, and whether one would start now."""
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.calling import Caller
 from tests.notebooks.documents import CPU
 from workloads.choosing.page import Card, Outcome, cards_of
 from workloads.models import ClusterObject
+from workloads.runs.planning.maintained import AFTER
 
 pytestmark = pytest.mark.django_db
 GOES_FIRST = goes_first_words(0)
@@ -242,6 +244,23 @@ def test_nothing_starts_at_once_while_somebody_does_not_answer(
     assert {one.answer.outcome for one in found} == {Outcome.QUEUE}
     details = [one.answer.detail for one in found]
     assert all(one.startswith("What was known before: ") for one in details)
+
+
+def test_nothing_starts_before_a_maintenance_is_over(
+    lead: User, ada: User, tenancy: Tenancy
+) -> None:
+    offer(lead, CPU)
+    offer(lead, GPU.format(slug="one", gpus=1))
+    offer(lead, GPU.format(slug="four", gpus=4))
+    now = timezone.now()
+    tenancy.cluster.maintenance_starts_at = now - timedelta(hours=1)
+    tenancy.cluster.maintenance_ends_at = now + timedelta(hours=1)
+    found = {one.profile.document.slug: one for one in cards_of(tenancy, now=now)}
+    for slug in ("cpu", "one"):
+        answer = found[slug].answer
+        assert (answer.outcome, answer.sentence) == (Outcome.QUEUE, AFTER)
+        assert "nothing new starts before." in answer.detail
+    assert found["four"].answer.outcome == Outcome.NOT_HELD
 
 
 def test_a_server_without_gpus_always_starts_and_costs_nothing(

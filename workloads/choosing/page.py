@@ -26,6 +26,7 @@ from ui.amounts import gpus
 from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
 from workloads.freshness import Seen
+from workloads.runs.planning.maintained import AFTER, until_words
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
 from workloads.runs.planning.outlook import (
     AT_ONCE,
@@ -148,6 +149,11 @@ def cards_of(
         tenancy, {name for name, count in wanted if count} - flavors.keys()
     )
 
+    maintained = until_words(tenancy.cluster, now)
+
+    def put_off(found: Answer) -> Answer:
+        return _once_back(_once_maintained(found, maintained), away)
+
     def answer(document: Document) -> Answer:
         if refused := refused_here(document, place):
             return Answer(
@@ -155,13 +161,12 @@ def cards_of(
             )
         count, flavor = counts[document.slug], flavors.get(document.flavor)
         if not count:
-            return _once_back(
+            return put_off(
                 Answer(
                     outcome=Outcome.NOW,
                     sentence=AT_ONCE,
                     detail=WITHOUT_GPUS,
-                ),
-                away,
+                )
             )
         pool = pools.get(document.flavor)
         room = pool.gpus + pool.borrow if pool else 0
@@ -176,13 +181,12 @@ def cards_of(
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE
         is_said = found["sentence"] == MAY_BE_STOPPED or tenancy.cluster.has_volcano
         later = "" if is_said else f" {goes_first_words(priority)}"
-        return _once_back(
+        return put_off(
             Answer(
                 outcome=outcome,
                 sentence=found["sentence"],
                 detail=f"{found['detail']}{later}",
-            ),
-            away,
+            )
         )
 
     cards = [
@@ -201,6 +205,18 @@ def cards_of(
             one.profile.document.order,
             one.profile.document.slug,
         ),
+    )
+
+
+def _once_maintained(answer: Answer, maintained: str) -> Answer:
+    """The answer where nothing starts before a maintenance is over; `maintained` says so, and is empty elsewhere."""
+    if not maintained:
+        return answer
+    return replace(
+        answer,
+        outcome=Outcome.QUEUE,
+        sentence=AFTER,
+        detail=f"{maintained} {answer.detail}",
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleet.maintenance import Maintenance
 from workloads.observed.work import JobKey
 
 
@@ -55,6 +56,8 @@ class Cluster:
 
     title: str = "The cluster"
     silent_since: datetime | None = None
+    # The one that is planned, on, or over and the last that was.
+    maintenance: Maintenance | None = None
     kueue_down_since: datetime | None = None
     priority_classes: frozenset[str] | None = None
     has_default_queue: bool | None = None

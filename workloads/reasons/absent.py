@@ -23,11 +23,20 @@ def silent(facts: Facts, clock: Clock) -> Answer | None:
     since = facts.cluster.silent_since
     if since is None:
         return None
+    do = "What runs there goes on. A platform lead looks at the cluster if it lasts."
+    maintenance = facts.cluster.maintenance
+    is_maintained = (
+        maintenance is not None
+        and clock.has_come(maintenance.starts)
+        and not clock.has_come(maintenance.ends)
+    )
+    if maintenance is not None and is_maintained:
+        do = f"Wait: it is maintained until {clock.written(maintenance.ends)}."
     return Answer(
         code="cluster_silent",
-        outlook=Outlook.ESCALATE,
+        outlook=Outlook.WAIT if is_maintained else Outlook.ESCALATE,
         what=f"{facts.cluster.title} has not answered since {clock.written(since)}; nothing newer is known.",
-        do="What runs there goes on. A platform lead looks at the cluster if it lasts.",
+        do=do,
         since=since,
         in_line=facts.line is not None,
     )

@@ -2,8 +2,9 @@
 
 Kueue tells no time, and history tells how long others waited. What every run has is a limit: at the latest then its
 GPUs are free. So the line is played through once, each starting when enough of the queue's own GPUs are there after
-those ahead of it have theirs. Kueue may let a smaller one pass, or one of a higher priority come in between: the time
-holds unless other work goes first. What nobody can bound, such as a notebook without a limit, bounds nothing behind it.
+those ahead of it have theirs, and nobody while the cluster is maintained. Kueue may let a smaller one pass, or one of a
+higher priority come in between: the time holds unless other work goes first. What nobody can bound, such as a notebook
+without a limit, bounds nothing behind it.
 """
 
 import heapq
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from fleet.maintenance import Maintenance
 from fleet.names import profile_of
 from workloads.observed import Queue, QuotaHolder, Workload, by_profile
 from workloads.reading.values import is_gpu
@@ -78,8 +80,12 @@ def latest_starts(
     line: Sequence[LineEntry],
     *,
     now: datetime,
+    maintenance: Maintenance | None = None,
 ) -> list[datetime | None]:
     """By when each in the line starts; None where nobody can say, and where its GPUs are free already.
+
+    A maintenance puts off what would start in it. One that stops what runs changes who is ahead of whom: nothing is
+    said of a time after it.
 
     `changes` are those of the queue's own GPUs, as when an allocation ends. What it borrows counts for nothing: others
     can take that back.
@@ -91,7 +97,7 @@ def latest_starts(
     for each in changes:
         if each.flavor in found:
             found[each.flavor].change(max(each.at, now), each.gpus)
-    return [_start(one, found) for one in line]
+    return [_start(one, found, maintenance) for one in line]
 
 
 def _gpus_by_flavor(
@@ -107,7 +113,9 @@ def _gpus_by_flavor(
     return found
 
 
-def _start(one: LineEntry, found: dict[str, _Gpus]) -> datetime | None:
+def _start(
+    one: LineEntry, found: dict[str, _Gpus], maintenance: Maintenance | None
+) -> datetime | None:
     if not one.gpus:
         return None
     if len(one.flavors) != 1 or not one.is_bounded:
@@ -116,13 +124,17 @@ def _start(one: LineEntry, found: dict[str, _Gpus]) -> datetime | None:
         return None
     gpus = found.setdefault(next(iter(one.flavors)), _Gpus(0))
     gpus.take(one.gpus)
-    if not gpus.is_known or gpus.at is None:
+    at = gpus.at
+    if at is None or (maintenance and maintenance.drains and at >= maintenance.starts):
         # Where its GPUs are free already, it waits for something else, and nobody knows how long.
         gpus.is_known = False
+    if at is None or not gpus.is_known:
         return None
+    if maintenance is not None:
+        at = maintenance.start_of(at)
     if one.limit is not None:
-        gpus.change(gpus.at + one.limit, one.gpus)
-    return gpus.at
+        gpus.change(at + one.limit, one.gpus)
+    return at
 
 
 def entry_of(one: Workload, queue: Queue, limit: timedelta | None) -> LineEntry:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Ahead, Condition, Facts, Queue, Workload
+from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
 from workloads.reasons.words import display_name
 
@@ -36,6 +37,7 @@ def closed(facts: Facts, clock: Clock) -> Answer | None:
         return None
     return (
         _namespace_leaves(facts, workload, clock)
+        or _maintained(facts, workload, clock)
         or _team_queue_stopped(facts, workload)
         or _queue_closed(facts, workload)
     )
@@ -140,6 +142,13 @@ def _namespace_leaves(facts: Facts, workload: Workload, clock: Clock) -> Answer 
         stands_still=True,
         detail=queue.active.message if queue.active else "",
     )
+
+
+def _maintained(facts: Facts, workload: Workload, clock: Clock) -> Answer | None:
+    queue = facts.queue
+    if queue is None or queue.stop_policy not in HOLD_POLICIES:
+        return None
+    return maintenance.holds_the_line(facts, workload, clock)
 
 
 def _team_queue_stopped(facts: Facts, workload: Workload) -> Answer | None:

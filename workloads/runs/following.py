@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Min, OuterRef, Q, Subquery
@@ -17,7 +16,7 @@ from fleet.models import Cluster
 from provisioning.delivery import client_for
 from provisioning.desired.kueue_form import VOLCANO_JOB
 from reconciling.sweeping import for_each
-from workloads import listing
+from workloads import listing, observed
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
@@ -101,14 +100,16 @@ def _follow(
     pieces = _pieces(cluster_id, {run.tenancy.namespace for run in runs})
     jobs = {one.key.uid: one.key for one in pieces.values()}
     called = {(run.tenancy.namespace, run.name): run.title for run in runs}
-    heard = _heard(runs[0].cluster)
+    row = runs[0].cluster
+    heard = _heard(row)
+    cluster = observed.Cluster(title=row.title, maintenance=row.last_maintenance)
 
     def follow_one(run: Run) -> None:
         piece = pieces.get((run.tenancy.namespace, run.name))
         if piece is not None:
             # Who made it stop is named to those of its namespace.
             viewer = Viewer(namespaces=frozenset({run.tenancy.namespace}))
-            known = {"jobs": jobs, "called": called, "viewer": viewer}
+            known = Facts(jobs=jobs, called=called, viewer=viewer, cluster=cluster)
             seen = work_of(piece, _alone(run), {}, now=now)
             _know(run, piece, seen, known, now=now)
             is_waiting = STATES[seen.state] is State.WAITING
@@ -144,9 +145,7 @@ def check(run_id: int, *, now: Clock) -> bool:
     return end(run.pk, State.STOPPED if is_stopped else State.GONE, now=now())
 
 
-def _know(
-    run: Run, piece: Piece, seen: Work, known: Mapping[str, Any], *, now: datetime
-) -> None:
+def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) -> None:
     """Carry over what was seen of one run; nothing is written where nothing changed."""
     state = STATES[seen.state]
     if state is State.FAILED and _is_behind(piece, seen, now):
@@ -251,9 +250,7 @@ def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) 
             )
 
 
-def _finish(
-    run: Run, piece: Piece, seen: Work, known: Mapping[str, Any], *, now: datetime
-) -> None:
+def _finish(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) -> None:
     """Write down that it runs no more, or has begun anew since: in its place, or because its queue stopped it."""
     why, is_sent_back = "", False
     conditions = list[Condition | None]()
@@ -263,7 +260,7 @@ def _finish(
         if not is_same:
             conditions += map(workload.conditions.get, LET_IN_AGAIN)
         if not is_same or eviction is not None or not workload.holds("Admitted"):
-            why = why_stopped(workload, Facts(**known))
+            why = why_stopped(workload, known)
             is_sent_back = bool(why) and not is_for_good(workload)
             why = why or ("" if is_same else UNSEEN)
     times = [one.since for one in conditions if one is not None and one.since]

@@ -37,6 +37,7 @@ from workloads.runs.held_until import (
 )
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
+from workloads.runs.planning.maintained import stop_words
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
@@ -329,7 +330,7 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
 
 
 def ends_of(run: Run, now: datetime) -> str:
-    """That the GPUs of a run that goes on end before it may; empty where they do not."""
+    """That a run which goes on can be stopped before it has ended, and by what; empty where nothing is known to."""
     if run.is_over or run.stop_asked_at is not None:
         return ""
     # One that waits may run for as long from whenever it begins.
@@ -337,10 +338,11 @@ def ends_of(run: Run, now: datetime) -> str:
     if until is None and run.limit_seconds:
         until = now + timedelta(seconds=run.limit_seconds)
     found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until, now=now)
-    return too_few_words(found, run.tenancy, now=now)
+    stops = stop_words(run.tenancy.cluster, until, now=now)
+    return " ".join(filter(None, [too_few_words(found, run.tenancy, now=now), stops]))
 
 
-def story_of(seen: RunSeen, *, may_read: bool) -> list[Entry]:
+def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
     """What happened to a run, and what comes."""
     run = seen.run
     found = [
@@ -366,6 +368,10 @@ def story_of(seen: RunSeen, *, may_read: bool) -> list[Entry]:
     if seen.why is not None and seen.why.latest_at is not None:
         words = "Starts by then, unless other work goes first"
         found.append(entry_of("future", words, seen.why.latest_at))
+    maintenance = run.tenancy.cluster.maintenance(now)
+    if maintenance is not None and now < maintenance.starts and maintenance.drains:
+        words = "Stopped for the maintenance of its cluster, and started anew after it"
+        found.append(entry_of("future", words, maintenance.starts))
     if seen.stop_at is not None:
         found.append(
             entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at)

@@ -143,7 +143,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "waiting": page.waiting_of(seen.why, found, now),
         "figures": page.figures_of(seen, now),
         "busy": page.busy_of_page(found, now),
-        "story": page.story_of(seen, may_read=may_stop),
+        "story": page.story_of(seen, may_read=may_stop, now=now),
         # What renews itself every two seconds stands below it.
         "ends": "" if getattr(request, "htmx", False) else page.ends_of(found, now),
         "mending": page.mending_of(found) if is_member else None,

@@ -44,7 +44,14 @@ def latest_starts_of(
     found = dict[tuple[str, int], str]()
     for flavor, gpus in wanted:
         own = LineEntry(flavors=frozenset({flavor}), gpus=gpus, limit=None)
-        *_, at = latest_starts(queue, holders, changes, [*line, own], now=now)
+        *_, at = latest_starts(
+            queue,
+            holders,
+            changes,
+            [*line, own],
+            maintenance=tenancy.cluster.maintenance(now),
+            now=now,
+        )
         if at is not None and at > now:
             found[flavor, gpus] = latest(at, now)
     return found
