@@ -8,7 +8,6 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.roles import Role
 from audit.models import Event
 from fleet.actions import change_cluster
 from fleet.maintenance import Maintenance
@@ -21,21 +20,6 @@ from web.refusals import BadInput
 
 HOUR = timedelta(hours=1)
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def place() -> Tenancy:
-    return factories.tenancy(factories.team("Vision"), factories.cluster("training"))
-
-
-@pytest.fixture
-def ada(place: Tenancy) -> User:
-    return factories.person("Ada Okafor", teams=[place.team])
-
-
-@pytest.fixture
-def priya(db: None) -> User:
-    return factories.person("Priya Raman", Role.PLATFORM_LEAD)
 
 
 @pytest.fixture
