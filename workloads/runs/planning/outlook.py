@@ -1,10 +1,10 @@
 """What a run would find if it were submitted now: how many of the team's GPUs are free, and how long others waited."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 
@@ -96,23 +96,12 @@ def outlooks_of(
     A namespace's queue is its own, so these are all that stand in it. Work without a `priority` takes nothing away.
     One query, and with `now` two more where something has to wait, for by when it starts.
     """
-    copies = ClusterObject.objects.filter(
-        Q(kind__in=("Workload", "Job"), namespace=tenancy.namespace)
-        # A team's own queue has the name of its namespace.
-        | Q(kind="ClusterQueue", name=tenancy.namespace),
-        cluster=tenancy.cluster_id,
-    )
-    found, jobs, queue = list[Any](), list[Any](), None
-    for kind, body in copies.values_list("kind", "body"):
-        if kind == "ClusterQueue":
-            queue = queue_of(body)
-        else:
-            (found if kind == "Workload" else jobs).append(body)
+    copies = _copies_of(tenancy)
+    found, queue = copies.workloads, copies.queue
     history = history_of(
         waits_of(found),
         source=f"the jobs of {tenancy.namespace} that the cluster still shows",
     )
-    holders = [*quota_holders_of(found)]
     line = [one for one in line_in(map(workload_of, found)) if is_in_line(one, queue)]
     # Volcano takes nothing away for pods that preempt nobody, and no pod of a team may.
     takes_away = not tenancy.cluster.has_volcano
@@ -132,24 +121,22 @@ def outlooks_of(
         for flavor, _ in wanted
     }
     used = Counter[str]()
-    for one in holders:
+    for one in quota_holders_of(found):
         used[one.flavor] += one.gpus
     starts_by = dict[tuple[str, int], str]()
     # Volcano's queues go by shares: nobody has a place in them.
     if queue is not None and now is not None and takes_away:
-        waits = [
-            (flavor, gpus)
-            for flavor, gpus in wanted
-            if gpus and (lines[flavor] or gpus > queue.own(flavor) - used[flavor])
-        ]
-        ahead = [one for one in line if one.priority >= value]
         starts_by = latest_starts_of(
-            waits,
+            [
+                (flavor, gpus)
+                for flavor, gpus in wanted
+                if gpus and (lines[flavor] or gpus > queue.own(flavor) - used[flavor])
+            ],
             tenancy=tenancy,
             queue=queue,
             workloads=found,
-            jobs=jobs,
-            ahead=ahead,
+            jobs=copies.jobs,
+            ahead=[one for one in line if one.priority >= value],
             now=now,
         )
     return {
@@ -167,6 +154,27 @@ def outlooks_of(
         )
         for flavor, gpus in wanted
     }
+
+
+class _Copies(NamedTuple):
+    workloads: Sequence[Any]
+    jobs: Sequence[Any]
+    queue: Queue | None
+
+
+def _copies_of(tenancy: Tenancy) -> _Copies:
+    """The copies of a namespace's Workloads and Jobs, and of its queue; in one query."""
+    rows = ClusterObject.objects.filter(
+        Q(kind__in=("Workload", "Job"), namespace=tenancy.namespace)
+        # A team's own queue has the name of its namespace.
+        | Q(kind="ClusterQueue", name=tenancy.namespace),
+        cluster=tenancy.cluster_id,
+    )
+    found: dict[str, list[Any]] = {"Workload": [], "Job": [], "ClusterQueue": []}
+    for kind, body in rows.values_list("kind", "body"):
+        found[kind].append(body)
+    queue = next(map(queue_of, found["ClusterQueue"]), None)
+    return _Copies(found["Workload"], found["Job"], queue)
 
 
 def _is_before(one: Workload, flavor: str, profile: str, queue: Queue | None) -> bool:
