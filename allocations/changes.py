@@ -40,7 +40,7 @@ def refresh(tenancy: Tenancy, *, actor: Actor, now: datetime) -> int:
     """Publish the desired state that the live allocations of a locked tenancy add up to; returns its generation."""
     queue = in_queue(tenancy)
     spec = desired(
-        place_of(tenancy, now=now),
+        place_of(tenancy),
         kinds=[each.kind for each in queue],
         held={each.kind.name: each.held for each in queue},
         over={each.kind.name: each.over for each in queue},

@@ -31,7 +31,6 @@ class Place:
     dashboards: bool = True
     highest_priority: str = DEFAULT_PRIORITY
     queueing: str = KUEUE
-    maintenance: str = "None"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,6 @@ def desired(
         dashboards=place.dashboards,
         highest_priority=place.highest_priority,
         queueing=place.queueing,
-        maintenance=place.maintenance,
         flavors=flavors,
         volumes=_in_order(volumes),
         ended_volumes=_in_order(ended_volumes),

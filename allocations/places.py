@@ -1,6 +1,5 @@
 """The parts of a tenancy's desired state that come from its team and its cluster, read from the database."""
 
-from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import OuterRef, Q, Sum
@@ -13,10 +12,9 @@ from provisioning.desired.spec import egress_from, services_from
 from provisioning.models import Tenancy
 
 
-def place_of(tenancy: Tenancy, *, now: datetime) -> Place:
-    """Where the tenancy is and what is around it now; raises SpecRefused when the cluster's services are none."""
+def place_of(tenancy: Tenancy) -> Place:
+    """Where the tenancy is and what is around it; raises SpecRefused when the cluster's services are none."""
     team, cluster = tenancy.team, tenancy.cluster
-    maintenance = cluster.maintenance(now)
     return Place(
         tenancy=tenancy.pk,
         team=team.slug,
@@ -36,7 +34,6 @@ def place_of(tenancy: Tenancy, *, now: datetime) -> Place:
         dashboards=cluster.dashboards,
         highest_priority=tenancy.highest_priority,
         queueing=cluster.queueing,
-        maintenance=maintenance.stop_policy(now) if maintenance else "None",
     )
 
 

@@ -28,7 +28,6 @@ AROUND = (
     "dashboards",
     "highest_priority",
     "queueing",
-    "maintenance",
 )
 
 
@@ -60,10 +59,12 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
 def _is_behind(tenancy: Tenancy, kinds: Sequence[Flavor], *, now: datetime) -> bool:
     """Whether the stored state says otherwise of what surrounds the tenancy, or of the flavors it may use."""
     try:
-        spec, place = tenancy.desired, place_of(tenancy, now=now)
+        spec, place = tenancy.desired, place_of(tenancy)
     except SpecRefused:
         # Nothing is published that must not reach a cluster; the worker says why at the tenancy.
         return False
+    if spec.maintenance != tenancy.cluster.stop_policy(now):
+        return True
     if any(getattr(spec, name) != getattr(place, name) for name in AROUND):
         return True
     held = {flavor.name for flavor in spec.flavors if flavor.gpus or flavor.over}

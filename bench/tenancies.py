@@ -227,9 +227,7 @@ def wanted_on(
     )
     kinds = [each.kind for each in in_queue(made[0])]
     for tenancy in made:
-        tenancy.spec = desired(
-            place_of(tenancy, now=timezone.now()), kinds=kinds, held={}
-        ).to_json()
+        tenancy.spec = desired(place_of(tenancy), kinds=kinds, held={}).to_json()
     Tenancy.objects.bulk_update(made, ["spec"], batch_size=BATCH)
     return made
 

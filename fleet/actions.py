@@ -117,7 +117,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
 # What decides how many GPUs a pool can grow to, and which of its nodes may leave.
 POOL = frozenset({"min_nodes", "max_nodes", "gpus_per_node"})
-MOMENTS = ("announced_until", "maintenance_starts_at", "maintenance_ends_at")
+MOMENTS = ("announced_until", planned_maintenance.STARTS, planned_maintenance.ENDS)
 PRICED = ("is_list_price", "priced_at")
 COUNTED = ("gpus_total", "gpus_ready", "gpus_cordoned", "gpus_seen_at")
 LACKS: Mapping[str, str] = {
@@ -178,7 +178,9 @@ def add_cluster(*, name: str, values: Mapping[str, Any], by: User | Actor) -> Cl
     _check_around(cluster)
     _check_variables(cluster)
     _check_names(cluster, changed)
-    planned_maintenance.settle(cluster, changed, before=Cluster(), now=clock.now())
+    planned_maintenance.check_and_settle(
+        cluster, changed, before=Cluster(), now=clock.now()
+    )
     _save_new(cluster, taken="There is a cluster of this name already.")
     record(
         Kind.CLUSTER_ADDED,
@@ -202,7 +204,7 @@ def change_cluster(
     cluster = locked(cluster_id)
     before, was = _values_of(cluster, CLUSTER_FIELDS), copy(cluster)
     changed = _fill(cluster, values, CLUSTER_FIELDS)
-    planned_maintenance.settle(cluster, changed, before=was, now=clock.now())
+    planned_maintenance.check_and_settle(cluster, changed, before=was, now=clock.now())
     queueing.check_fixed(changed)
     if {"kubeconfig", "context"} & changed.keys():
         _check_kubeconfig(cluster)

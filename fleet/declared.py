@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from audit.actors import Actor
-from fleet import actions
+from fleet import actions, planned_maintenance
 from fleet.models import Cluster, Flavor
 from web.refusals import BadInput
 
@@ -18,13 +18,20 @@ SETTINGS = Actor("settings", "", "The installation's settings")
 def declare(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
     """Add what is declared and not there, change what differs, and leave everything else; returns what was done.
 
-    Each cluster has `name`, what fleet.actions.CLUSTER_FIELDS names, and `flavors` likewise. Raises Refused naming
-    the field, with nothing changed.
+    Each cluster has `name`, what fleet.actions.CLUSTER_FIELDS names, and `flavors` likewise, but no maintenance: a file
+    that is read anew would plan anew what is over or was taken back. Raises Refused naming the field, with nothing
+    changed.
     """
     done: list[str] = []
     for declared in clusters:
         values = dict(declared)
         name, flavors = _name(values), values.pop("flavors", [])
+        for field in sorted(planned_maintenance.FIELDS & values.keys()):
+            raise BadInput(
+                "A maintenance is planned on the cluster's page or over the API.",
+                code="unknown_field",
+                field=field,
+            )
         cluster = Cluster.objects.filter(name=name).first()
         if cluster is None:
             cluster = actions.add_cluster(name=name, values=values, by=SETTINGS)

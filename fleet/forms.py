@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db.models import Sum
-from django.utils import timezone
 
 from fleet import planned_maintenance
 from fleet.actions import (
@@ -217,9 +216,9 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
             "enabled",
             "announcement",
             "announced_until",
-            "maintenance_starts_at",
-            "maintenance_ends_at",
-            "maintenance_drains",
+            planned_maintenance.STARTS,
+            planned_maintenance.ENDS,
+            planned_maintenance.DRAINS,
         ]
         field_classes = dict.fromkeys(MOMENTS, MomentField) | dict.fromkeys(
             ("borrow_percent", "writes_per_second", "most_at_once"), PlainNumberField
@@ -234,9 +233,9 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
             "kubeconfig": "Kubeconfig file",
             "announcement": "Announcement",
             "announced_until": "Until (UTC)",
-            "maintenance_starts_at": "Starts (UTC)",
-            "maintenance_ends_at": "Ends (UTC)",
-            "maintenance_drains": "Stop what runs when it starts",
+            planned_maintenance.STARTS: "Starts (UTC)",
+            planned_maintenance.ENDS: "Ends (UTC)",
+            planned_maintenance.DRAINS: "Stop what runs when it starts",
             "cohort": "Cohort",
             "queueing": "Whose queues it has",
             "borrow_percent": "May borrow, percent of its own",
@@ -277,11 +276,11 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
             "azure_id": "As “az aks show --query id” prints it: quota, node pools and reservations are read by it. "
             "Empty for a cluster that is not in Azure.",
             "announcement": "Its teams read it on their pages and forms, and are told.",
-            "maintenance_starts_at": "From then on nothing new starts; what waits keeps its place and starts when it "
-            "ends. Its teams are told at once.",
-            "maintenance_ends_at": "To take it back, or end it now, empty both.",
-            "maintenance_drains": "Runs start anew after it, notebooks do not. Without it what runs goes on; with "
-            "Volcano it always does.",
+            planned_maintenance.STARTS: "From then on nothing new starts; what waits keeps its place until it ends. "
+            "Planning it tells the teams there.",
+            planned_maintenance.ENDS: "To take it back, or end it now, empty both.",
+            planned_maintenance.DRAINS: "Runs start anew after it, notebooks do not. Else what runs goes on, as it "
+            "always does with Volcano.",
             "announced_until": "From then on it is shown no more; empty: until you take it away.",
             "cohort": "Teams of one cohort lend each other idle GPUs; with Volcano nobody does.",
             "storage_class": "For new teams’ shared disks, which keep theirs; empty for the cluster’s default.",
@@ -302,12 +301,7 @@ class ClusterForm(KeepsOthersEdits, _ClusterForm):
         super().__init__(*args, **kwargs)
         if self.instance.pk:
             del self.fields["name"], self.fields["queueing"]
-            concerned = whom_it_concerns(self.instance)
-            self.fields["enabled"].help_text += concerned
-            self.fields[planned_maintenance.STARTS].help_text += concerned
-            if self.instance.maintenance(timezone.now()) is None:
-                # The last one is over: a new one is planned in empty fields.
-                self.initial.update(dict.fromkeys(planned_maintenance.FIELDS))
+            self.fields["enabled"].help_text += whom_it_concerns(self.instance)
         else:
             self.initial["borrow_percent"] = DEFAULT_BORROW_PERCENT
         for name in KEPT:

@@ -23,25 +23,27 @@ class Maintenance:
         """Whether it has started and not ended."""
         return self.starts <= now < self.ends
 
-    def stop_policy(self, now: datetime) -> str:
-        """What queues do now, as Kueue's `stopPolicy` names it."""
-        if not self.is_on(now):
-            return "None"
-        return "HoldAndDrain" if self.drains else "Hold"
+    def stops_at(self, now: datetime) -> datetime | None:
+        """When it stops what runs, where that is still to come."""
+        return self.starts if self.drains and now < self.starts else None
+
+    def explains_stop(self, at: datetime) -> bool:
+        """Whether what a queue stopped at this moment was stopped for it, and by nobody else."""
+        return self.drains and self.starts <= at < self.ends + SETTLES
 
     def start_of(self, at: datetime) -> datetime:
         """When something starts that would start at this moment."""
         return self.ends if self.is_on(at) else at
 
-    def stopped_what_ended(self, at: datetime) -> bool:
-        """Whether what a queue stopped at this moment was stopped for it, and by nobody else."""
-        return self.drains and self.starts <= at < self.ends + SETTLES
-
     def words(self, now: datetime) -> str:
         """What its teams read of it until it ends."""
         if self.is_on(now):
-            until = moment(self.ends, now)
-            return f"Maintenance until {until}: nothing new starts before."
+            stopped = (
+                " Runs that it stopped start anew then; notebooks are started again by hand."
+                if self.drains
+                else ""
+            )
+            return f"Maintenance until {moment(self.ends, now)}: nothing new starts before.{stopped}"
         runs = (
             "runs are stopped when it starts and start anew after it, notebooks are stopped. Save what you keep before."
             if self.drains
@@ -54,3 +56,13 @@ class Maintenance:
         starts, ends = moment(self.starts, now), moment(self.ends, now)
         day = f"{starts.partition(',')[0]}, "
         return f"{starts} to {ends.removeprefix(day)}"
+
+
+def not_before_words(title: str, until: str) -> str:
+    """That nothing starts on a cluster of this name before its maintenance ends, at a moment in words."""
+    return f"{title} is maintained until {until}, and nothing new starts before."
+
+
+def stop_words(title: str, at: str) -> str:
+    """That the maintenance of a cluster of this name stops what runs there at a moment in words."""
+    return f"Save what you keep of it before {at}: the maintenance of {title} stops what runs then."

@@ -350,9 +350,18 @@ class Cluster(Row):
         ).strip()
 
     def maintenance(self, now: datetime) -> Maintenance | None:
-        """The maintenance that is on or planned; None where there is none, and once it is over."""
+        """The maintenance that is on or planned; None where there is none, it is over, or the cluster is gone."""
         found = self.last_maintenance
-        return found if found is not None and now < found.ends else None
+        if found is None or now >= found.ends or self.written_off_at is not None:
+            return None
+        return found
+
+    def stop_policy(self, now: datetime) -> str:
+        """What its queues do now for a maintenance, as Kueue's `stopPolicy` names it."""
+        found = self.maintenance(now)
+        if found is None or not found.is_on(now):
+            return "None"
+        return "HoldAndDrain" if found.drains else "Hold"
 
     @property
     def last_maintenance(self) -> Maintenance | None:
@@ -391,7 +400,13 @@ def gpus_obtainable(*, ready: int, cordoned: int) -> Greatest:
 def announcing(now: datetime) -> Q:
     """Clusters whose teams read something now, as a condition: the same as `Cluster.announces`."""
     in_force = Q(announced_until=None) | Q(announced_until__gt=now)
-    return (~Q(announcement="") & in_force) | Q(maintenance_ends_at__gt=now)
+    maintained = Q(maintenance_ends_at__gt=now, written_off_at=None)
+    return (~Q(announcement="") & in_force) | maintained
+
+
+def in_maintenance(now: datetime, *, since: datetime | None = None) -> Q:
+    """Clusters whose maintenance is on now, or was at a moment since one, as a condition."""
+    return Q(maintenance_starts_at__lte=now, maintenance_ends_at__gt=since or now)
 
 
 class FlavorQuerySet(models.QuerySet["Flavor"]):

@@ -13,32 +13,39 @@ STARTS, ENDS, DRAINS = (
     "maintenance_drains",
 )
 FIELDS = frozenset({STARTS, ENDS, DRAINS})
+# A maintenance that starts at once is planned by a form that was opened some minutes ago.
+AT_ONCE = timedelta(minutes=15)
 
 
-def settle(
+def check_and_settle(
     cluster: Cluster, changed: dict[str, Any], *, before: Cluster, now: datetime
 ) -> None:
     """Check what was filled in, against the cluster as it was `before`; raises BadInput naming the field.
 
-    One that is taken back while it is on ends with this minute instead, which is set in `cluster` and `changed`.
+    Without times, one that was planned is taken back, one that is on ends with this minute, and one that is over stays
+    known; this sets what that comes to in `cluster` and `changed`.
     """
     if not FIELDS & changed.keys():
         return
-    if cluster.maintenance_starts_at is None and cluster.maintenance_ends_at is None:
+    is_empty = (
+        cluster.maintenance_starts_at is None and cluster.maintenance_ends_at is None
+    )
+    if is_empty and not changed.get(DRAINS):
         _take_back(cluster, changed, before=before, now=now)
     else:
-        _check(cluster, now=now)
+        _check(cluster, before=before, now=now)
 
 
 def _take_back(
     cluster: Cluster, changed: dict[str, Any], *, before: Cluster, now: datetime
 ) -> None:
-    was = before.last_maintenance
-    settled: dict[str, Any] = {STARTS: None, ENDS: None, DRAINS: False}
-    if was is not None and was.is_on(now):
-        this_minute = now.replace(second=0, microsecond=0)
-        ends = min(was.ends, this_minute + timedelta(minutes=1))
-        settled = {STARTS: was.starts, ENDS: ends, DRAINS: was.drains}
+    settled: dict[str, Any] = {name: getattr(before, name) for name in FIELDS}
+    if (was := before.maintenance(now)) is not None:
+        if was.is_on(now):
+            this_minute = now.replace(second=0, microsecond=0)
+            settled[ENDS] = min(was.ends, this_minute + timedelta(minutes=1))
+        else:
+            settled = {STARTS: None, ENDS: None, DRAINS: False}
     for name, value in settled.items():
         setattr(cluster, name, value)
         changed.pop(name, None)
@@ -46,7 +53,7 @@ def _take_back(
             changed[name] = value
 
 
-def _check(cluster: Cluster, *, now: datetime) -> None:
+def _check(cluster: Cluster, *, before: Cluster, now: datetime) -> None:
     starts, ends = cluster.maintenance_starts_at, cluster.maintenance_ends_at
     if starts is None or ends is None:
         raise BadInput(
@@ -54,12 +61,16 @@ def _check(cluster: Cluster, *, now: datetime) -> None:
             code="half_a_window",
             field=STARTS if starts is None else ENDS,
         )
-    if not starts < ends <= starts + LONGEST:
+    if ends <= starts or ends - starts > LONGEST:
         raise BadInput(
             f"It ends after it starts, within {LONGEST.days} days: for longer, take the cluster out of use.",
             code="no_window",
             field=ENDS,
         )
+    was = before.maintenance(now)
+    if starts < now - AT_ONCE and (was is None or was.starts != starts):
+        # What was mistyped would stop everything at once, and nobody was told before.
+        raise BadInput("It starts now or later.", code="in_the_past", field=STARTS)
     if ends <= now:
         raise BadInput("It ends in the future.", code="in_the_past", field=ENDS)
     if cluster.maintenance_drains and cluster.has_volcano:

@@ -95,7 +95,12 @@ def publish(tenancy: Tenancy, *, spec: TenancySpec, actor: Actor, now: datetime)
 
     The same spec changes nothing. A worker is rung on commit.
     """
-    wanted = replace(spec, stop=tenancy.stop, access=tenancy.has_access).to_json()
+    wanted = replace(
+        spec,
+        stop=tenancy.stop,
+        access=tenancy.has_access,
+        maintenance=tenancy.cluster.stop_policy(now),
+    ).to_json()
     if tenancy.spec == wanted and tenancy.generation:
         return tenancy.generation
     tenancy.spec = wanted

@@ -107,7 +107,13 @@ class TeamContext:
         told = (
             self.sees_all,
             [
-                (one.pk, one.cluster_id, one.namespace, one.leaves_at)
+                (
+                    one.pk,
+                    one.cluster_id,
+                    one.namespace,
+                    one.leaves_at,
+                    one.is_settled,
+                )
                 for one in self.tenancies
             ],
             [
@@ -417,18 +423,18 @@ def _around(
     }
 
     # A team's own queue has the name of its namespace (provisioning.desired.queues).
-    leaves_at = {
-        one.namespace: one.leaves_at
-        for one in known.tenancies
-        if one.cluster_id == cluster
+    tenancies = {
+        one.namespace: one for one in known.tenancies if one.cluster_id == cluster
     }
 
     def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
         name = queue.name if queue is not None else ""
+        own_queue = tenancies.get(name)
         return {
             **shared,
             "history": histories.get(name),
-            "leaves_at": leaves_at.get(name),
+            "leaves_at": own_queue.leaves_at if own_queue else None,
+            "is_queue_behind": own_queue is not None and not own_queue.is_settled,
         }
 
     return Around(

@@ -17,6 +17,7 @@ from allocations.use.measuring import Measured, Place, of_all_held
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from fleet.models import Cluster, in_maintenance
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
@@ -87,9 +88,12 @@ def tell_idle(place: Place, *, now: datetime) -> bool:
 
 def _held(now: datetime) -> AllocationQuerySet:
     held = Allocation.objects.live().of_gpus().charged()
-    return held.filter(
-        until__gt=now + ENDS_ANYWAY, tenancy__in=Tenancy.objects.present().values("pk")
+    # Where nothing may start, nobody can use what they hold.
+    maintained = Cluster.objects.filter(
+        in_maintenance(now, since=now - timedelta(days=DAYS))
     )
+    places = Tenancy.objects.present().exclude(cluster__in=maintained)
+    return held.filter(until__gt=now + ENDS_ANYWAY, tenancy__in=places.values("pk"))
 
 
 def _told_lately(now: datetime) -> QuerySet[UseDay]:

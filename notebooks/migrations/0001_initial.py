@@ -339,7 +339,7 @@ class Migration(migrations.Migration):
                             ),
                             (
                                 "maintenance",
-                                "Its cluster is maintained. Started again, it waits until that ends.",
+                                "Its cluster was maintained. Started again while that lasts, it waits until the end.",
                             ),
                             (
                                 "elsewhere",

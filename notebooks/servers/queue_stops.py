@@ -54,7 +54,7 @@ def _reason_in(event: Mapping[str, Any], server: NotebookServer) -> StopReason |
     if said.startswith(PREEMPTED):
         return StopReason.PREEMPTED
     maintenance = server.tenancy.cluster.last_maintenance
-    is_for_it = maintenance is not None and maintenance.stopped_what_ended(at)
+    is_for_it = maintenance is not None and maintenance.explains_stop(at)
     return (
         StopReason.MAINTENANCE if said.startswith(QUEUE_STOPPED) and is_for_it else None
     )

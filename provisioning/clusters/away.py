@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
-from fleet.models import Cluster
+from fleet.models import Cluster, in_maintenance
 from fleet.presenting import how_away
 from notices.kinds import NoticeKind
 from notices.leads import tell_leads
@@ -35,12 +35,13 @@ def note(cluster: Cluster, *, is_away: bool, now: datetime) -> None:
 def _tell_if_long(cluster_id: int, *, now: datetime) -> None:
     """Tell of a cluster in use that is away for five minutes, once however many workers find out.
 
-    Of one that is maintained nobody is surprised: it is told if it is still away afterwards.
+    One that is maintained surprises nobody: it is told if it is still away five minutes after that.
     """
+    long_ago = now - TOLD_AFTER
     silent = (
         Cluster.objects.looked_after()
-        .filter(pk=cluster_id, away_since__lte=now - TOLD_AFTER, away_told_at=None)
-        .exclude(maintenance_starts_at__lte=now, maintenance_ends_at__gt=now)
+        .filter(pk=cluster_id, away_since__lte=long_ago, away_told_at=None)
+        .exclude(in_maintenance(now, since=long_ago))
     )
     if not silent.update(away_told_at=now):
         return

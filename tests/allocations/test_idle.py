@@ -11,6 +11,7 @@ from allocations.models import Allocation, UseDay
 from allocations.use.idle import LEAST_LOOKS, idle, tell_idle
 from audit import clock
 from audit.models import Event
+from fleet.models import Cluster
 from notices.models import Notice
 from offboarding.models import Departure
 from provisioning.models import Tenancy
@@ -146,6 +147,15 @@ def test_a_team_that_has_left_is_not_told(scene: Scene, place: tuple[int, int]) 
     assert Tenancy.objects.get(pk=scene.tenancy.pk).stage == Stage.GONE
     assert not Departure.objects.exists() or idle(LATER) == []
     assert idle(LATER) == []
+
+
+def test_what_nobody_may_use_for_a_maintenance_is_not_idle(
+    scene: Scene, place: tuple[int, int]
+) -> None:
+    for ended, found in ((DAY / 2, []), (2.9 * DAY, []), (3.1 * DAY, [place])):
+        ends = LATER - ended
+        Cluster.objects.update(maintenance_starts_at=NOW, maintenance_ends_at=ends)
+        assert idle(LATER) == found, ended
 
 
 def test_places_are_told_apart(

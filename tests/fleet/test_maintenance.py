@@ -10,12 +10,14 @@ from django.utils import timezone
 from accounts.models import User
 from audit.models import Event
 from fleet.actions import change_cluster
+from fleet.declared import declare
 from fleet.maintenance import Maintenance
 from fleet.models import Cluster
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
 from tests.fleet.test_announcing import TEXT, announce, told
+from tests.pages import Element, parsed, sent_by
 from web.refusals import BadInput
 
 HOUR = timedelta(hours=1)
@@ -68,18 +70,101 @@ def test_teams_are_told_when_it_is_planned_moved_and_taken_back(
 def test_one_that_is_taken_back_while_it_is_on_ends_with_the_minute(
     place: Tenancy, ada: User, priya: User, now: datetime
 ) -> None:
-    plan(place, priya, **window(now - HOUR, now + HOUR, drains=True))
+    Cluster.objects.update(**window(now - HOUR, now + HOUR, drains=True))
+    plan(place, priya, maintenance_ends_at=now + 2 * HOUR)
+    asked_at = timezone.now()
     found = plan(place, priya, **NONE, maintenance_drains=False)
     assert found.maintenance_starts_at == now - HOUR
     ends = found.maintenance_ends_at
     assert ends is not None
-    assert timezone.now() < ends <= timezone.now() + timedelta(minutes=1)
+    assert asked_at < ends <= timezone.now() + timedelta(minutes=1)
     assert found.maintenance_drains
-    assert "Maintenance until " in told()[-1][1]
-    # What is over is forgotten without a word.
-    Cluster.objects.update(maintenance_ends_at=now - timedelta(minutes=1))
-    assert plan(place, priya, **NONE).last_maintenance is None
+    assert "Runs that it stopped start anew then" in told()[-1][1]
+    # What is over stays known, whatever is saved later.
+    over = now - timedelta(minutes=1)
+    Cluster.objects.update(maintenance_ends_at=over)
+    known = plan(place, priya, **NONE, maintenance_drains=False).last_maintenance
+    assert known == Maintenance(starts=now - HOUR, ends=over, drains=True)
     assert len(told()) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "code"),
+    [
+        ({"maintenance_ends_at": 5}, "maintenance_starts_at", "in_the_past"),
+        ({"maintenance_starts_at": 5}, "maintenance_ends_at", "no_window"),
+        ({"maintenance_drains": False}, "maintenance_starts_at", "in_the_past"),
+    ],
+)
+def test_one_that_is_over_does_not_come_back_by_a_part_of_it(
+    values: dict[str, Any],
+    field: str,
+    code: str,
+    place: Tenancy,
+    priya: User,
+    now: datetime,
+) -> None:
+    Cluster.objects.update(**window(now - 4 * HOUR, now - HOUR, drains=True))
+    given = {
+        name: one if isinstance(one, bool) else now + one * HOUR
+        for name, one in values.items()
+    }
+    with pytest.raises(BadInput) as refused:
+        plan(place, priya, **given)
+    assert (refused.value.field, refused.value.code) == (field, code)
+    assert not Cluster.objects.get().maintenance(now)
+
+
+def test_one_that_is_on_is_prolonged_and_what_begins_at_once_begins_now(
+    place: Tenancy, priya: User, now: datetime
+) -> None:
+    Cluster.objects.update(**window(now - 4 * HOUR, now + HOUR))
+    found = plan(place, priya, maintenance_ends_at=now + 2 * HOUR)
+    assert found.maintenance(now) == Maintenance(
+        starts=now - 4 * HOUR, ends=now + 2 * HOUR, drains=False
+    )
+    at_once = window(now - timedelta(minutes=10), now + HOUR)
+    assert plan(place, priya, **at_once).stop_policy(now) == "Hold"
+
+
+def test_the_form_plans_it_keeps_what_is_over_and_changes_nothing_else_by_the_way(
+    place: Tenancy, priya: User, client: Client, now: datetime
+) -> None:
+    client.force_login(priya)
+    address = f"/clusters/{place.cluster.name}/edit"
+
+    def sent() -> dict[str, Any]:
+        page = parsed(client.get(address).content.decode())
+        [form] = [one for one in page.walk() if "enabled" in names_in(one)][-1:]
+        return {name: texts[-1] for name, texts in sent_by(form).items()}
+
+    def names_in(one: Element) -> set[str]:
+        return set(sent_by(one)) if one.tag == "form" else set()
+
+    given = {
+        "maintenance_starts_at": f"{now + HOUR:%Y-%m-%dT%H:%M}",
+        "maintenance_ends_at": f"{now + 3 * HOUR:%Y-%m-%dT%H:%M}",
+        "maintenance_drains": "on",
+    }
+    assert client.post(address, sent() | given).status_code == 302
+    planned = Cluster.objects.get().maintenance(now)
+    assert planned == Maintenance(starts=now + HOUR, ends=now + 3 * HOUR, drains=True)
+    Cluster.objects.update(**window(now - 3 * HOUR, now - HOUR, drains=True))
+    assert (
+        client.post(address, sent() | {"title": "Training, larger"}).status_code == 302
+    )
+    found = Cluster.objects.get()
+    assert (found.title, found.maintenance_ends_at) == (
+        "Training, larger",
+        now - HOUR,
+    )
+    assert "maintenance_ends_at" not in Event.objects.latest("seq").details
+
+
+def test_a_file_of_the_fleet_plans_none(place: Tenancy, now: datetime) -> None:
+    with pytest.raises(BadInput) as refused:
+        declare([{"name": place.cluster.name, "maintenance_ends_at": "2026-12-31"}])
+    assert refused.value.field == "maintenance_ends_at"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +175,8 @@ def test_one_that_is_taken_back_while_it_is_on_ends_with_the_minute(
         (4, 4, "maintenance_ends_at", "no_window"),
         (4, 3, "maintenance_ends_at", "no_window"),
         (1, 1 + 14 * 24 + 1, "maintenance_ends_at", "no_window"),
-        (-4, -1, "maintenance_ends_at", "in_the_past"),
+        (-4, -1, "maintenance_starts_at", "in_the_past"),
+        (-4, 1, "maintenance_starts_at", "in_the_past"),
     ],
 )
 def test_what_is_no_maintenance_is_refused_at_its_field(
@@ -118,7 +204,8 @@ def test_stopping_what_runs_takes_kueue_and_a_time(
         change_cluster(
             other.pk, values=window(now + HOUR, now + 2 * HOUR, drains=True), by=priya
         )
-    assert not plan(place, priya, maintenance_drains=True).maintenance_drains
+    with pytest.raises(BadInput, match="a start and an end"):
+        plan(place, priya, maintenance_drains=True)
     held = window(now + HOUR, now + 2 * HOUR)
     assert change_cluster(other.pk, values=held, by=priya).maintenance(now)
 
@@ -148,8 +235,6 @@ def test_it_is_written_and_read_by_form_and_api_and_stands_where_announcements_d
     assert "nothing new starts before" in client.get("/").content.decode()
     Cluster.objects.update(maintenance_ends_at=now - timedelta(minutes=1))
     assert "Maintenance" not in client.get("/").content.decode()
-    form = client.get(f"/clusters/{place.cluster.name}/edit").content.decode()
-    assert f"{now - HOUR:%Y-%m-%dT%H:%M}" not in form
     assert lead.patch(address, {"maintenance_drains": "perhaps"}).status_code == 422
 
 
@@ -165,5 +250,16 @@ def test_what_would_start_in_it_starts_when_it_ends() -> None:
     assert found.window(at) == "Sat 5 Dec, 08:00 UTC to 12:00 UTC"
     over_night = Maintenance(starts=at, ends=at + 20 * HOUR, drains=False)
     assert over_night.window(at) == "Sat 5 Dec, 08:00 UTC to Sun 6 Dec, 04:00 UTC"
-    moments = [at - HOUR, at, at + 4 * HOUR]
-    assert [found.stop_policy(one) for one in moments] == ["None", "Hold", "None"]
+
+
+@pytest.mark.parametrize(
+    ("drains", "policy"), [(False, "Hold"), (True, "HoldAndDrain")]
+)
+def test_queues_are_held_from_its_start_to_its_end(
+    drains: bool, policy: str, now: datetime
+) -> None:
+    found = Cluster(**window(now, now + HOUR, drains=drains))
+    moments = [now - HOUR, now, now + HOUR]
+    assert [found.stop_policy(one) for one in moments] == ["None", policy, "None"]
+    found.written_off_at = now
+    assert (found.stop_policy(now), found.announces(now)) == ("None", "")

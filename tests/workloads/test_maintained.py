@@ -7,9 +7,12 @@ import pytest
 from django.utils import timezone
 
 from allocations.sync import keep_in_step
+from audit.actors import PORTAL
 from fleet.maintenance import SETTLES, Maintenance
 from fleet.models import Cluster as ClusterRow
+from provisioning import leaving
 from provisioning.models import Tenancy
+from tests import factories
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
 from tests.workloads.known import NOW, admitted, condition, waiting, why
@@ -21,11 +24,11 @@ from tests.workloads.test_runs_page import client, page
 from ui.parts import Verdict
 from workloads.explanations import Outlook
 from workloads.models import Run
-from workloads.observed import Cluster, Facts, Line, Queue
+from workloads.observed import Cluster, Facts, Line, Queue, QuotaHolder
 from workloads.reasons.latest_starts import latest_starts
 from workloads.reasons.stops import why_stopped
 from workloads.runs import actions
-from workloads.runs.planning.maintained import AFTER
+from workloads.runs.planning.maintained import AFTER, in_maintenance
 from workloads.runs.planning.outlook import start_of_plan
 
 HOUR = timedelta(hours=1)
@@ -80,6 +83,9 @@ def test_what_waits_is_told_until_when_and_that_the_queue_is_opened_again() -> N
     assert "its queues are being opened again" in found.what
     over = maintained(-5, -SETTLES / HOUR)
     assert why(waiting(FULL), queue=HELD, cluster=over).code == "queue_stopped"
+    # Nobody has merged what opens it.
+    found = why(waiting(FULL), queue=HELD, cluster=over, is_queue_behind=True)
+    assert "its queues are being opened again" in found.what
     planned = maintained(1, 3)
     assert why(waiting(FULL), queue=HELD, cluster=planned).code == "queue_stopped"
     # The queue is open: the worker has not come to it yet.
@@ -96,6 +102,10 @@ def test_what_runs_is_told_before_it_is_stopped_and_why_it_was() -> None:
     assert found.until == NOW + 2 * HOUR
     for cluster in (maintained(2, 3), maintained(-1, 3, drains=True)):
         assert why(running, cluster=cluster).do == "There is nothing to do."
+    # Its time limit ends it before.
+    own = QuotaHolder(running.key, "a100", 8, NOW + HOUR)
+    soon = maintained(2, 3, drains=True)
+    assert why(running, cluster=soon, running=(own,)).do == "There is nothing to do."
     stopped = waiting(FULL, conditions=evicted("ClusterQueueStopped", "stopped"))
 
     def because(cluster: Cluster) -> str:
@@ -107,6 +117,10 @@ def test_what_runs_is_told_before_it_is_stopped_and_why_it_was() -> None:
     )
     somebody = "The queue stopped it because somebody stopped its queue."
     assert because(maintained(-1, 3)) == somebody
+    # The copy of its queue is behind, or the queue is open again already.
+    for cluster in (during, maintained(-3, -0.1, drains=True)):
+        moved = waiting("The ClusterQueue is stopped")
+        assert why(moved, cluster=cluster).code == "maintenance"
     assert because(maintained(2, 3, drains=True)) == somebody
 
 
@@ -160,9 +174,17 @@ def test_the_answer_before_sending_says_what_a_maintenance_does(
         "before it may have ended: it goes on, and can be interrupted."
         in (during["detail"])
     )
-    assert "With a time limit of up to 2 h it ends before" in during["detail"]
+    assert "With a time limit of up to 2 h " in during["detail"]
     maintain(watched, 2.05, 3, drains=True)
     assert "it is stopped then and starts anew when that ends" in start(180)["detail"]
+    waits: Verdict = {
+        "tone": "waiting",
+        "sentence": "",
+        "detail": "It waits.",
+        "rules": [],
+    }
+    said = in_maintenance(waits, watched.tenancy.cluster, HOUR, now=timezone.now())
+    assert said["detail"].startswith("It waits. If it runs when the maintenance of")
     maintain(watched, -1, 3)
     assert (start()["tone"], start()["sentence"]) == ("waiting", AFTER)
     assert "and nothing new starts before. 2 of your 2" in start()["detail"]
@@ -191,6 +213,16 @@ def test_queues_are_held_while_it_lasts_and_opened_again(watched: Watched) -> No
     assert keep_in_step(now=timezone.now) == 0
 
 
+def test_a_team_that_comes_back_during_it_finds_its_queue_held(
+    watched: Watched,
+) -> None:
+    now = timezone.now()
+    factories.leave(watched.tenancy, to="retained", at=now, kept=HOUR)
+    ClusterRow.objects.update(maintenance_starts_at=now, maintenance_ends_at=now + HOUR)
+    back = leaving.restore(watched.tenancy.pk, actor=PORTAL, now=now)
+    assert (back.stop, back.desired.stop_policy) == ("None", "Hold")
+
+
 def test_a_run_is_stopped_for_it_and_starts_anew_when_it_is_over(
     watched: Watched,
 ) -> None:
@@ -203,6 +235,9 @@ def test_a_run_is_stopped_for_it_and_starts_anew_when_it_is_over(
         text = words(watched, run)
         assert "Save what you keep of it before" in text
         assert "Stopped for the maintenance of its cluster" in text
+        maintain(watched, 1.5, 2, drains=True)
+        text = words(watched, run)
+        assert "maintenance" not in text, "its time limit of an hour ends it before"
         maintain(watched, -1, 2, drains=True)
         until(run, "waiting")
         [first] = run.run_attempts.all()

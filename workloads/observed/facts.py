@@ -33,6 +33,7 @@ class Facts:
     `titles` are what people call a flavor. `open_request` asks for more GPUs for the team and is not answered yet. At
     `leaves_at` the team's namespace leaves the cluster. `called` are the names that people gave to runs and notebooks,
     by the namespace and the name on the cluster. `latest_start` is by when it starts unless other work goes first.
+    Where `is_queue_behind`, what the portal wants of the queue is not true on the cluster yet.
     """
 
     job: Job | None = None
@@ -59,6 +60,7 @@ class Facts:
     history: History | None = None
     leaves_at: datetime | None = None
     latest_start: datetime | None = None
+    is_queue_behind: bool = False
     called: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def title(self, flavor: str) -> str:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
+from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
 from workloads.reasons.limits import at_limit
 from workloads.reasons.sources import never_fetched
@@ -24,17 +25,12 @@ def silent(facts: Facts, clock: Clock) -> Answer | None:
     if since is None:
         return None
     do = "What runs there goes on. A platform lead looks at the cluster if it lasts."
-    maintenance = facts.cluster.maintenance
-    is_maintained = (
-        maintenance is not None
-        and clock.has_come(maintenance.starts)
-        and not clock.has_come(maintenance.ends)
-    )
-    if maintenance is not None and is_maintained:
-        do = f"Wait: it is maintained until {clock.written(maintenance.ends)}."
+    maintained_until = maintenance.ends_at(facts, clock)
+    if maintained_until is not None:
+        do = f"Wait: it is maintained until {clock.written(maintained_until)}."
     return Answer(
         code="cluster_silent",
-        outlook=Outlook.WAIT if is_maintained else Outlook.ESCALATE,
+        outlook=Outlook.WAIT if maintained_until else Outlook.ESCALATE,
         what=f"{facts.cluster.title} has not answered since {clock.written(since)}; nothing newer is known.",
         do=do,
         since=since,

@@ -1,9 +1,9 @@
-"""A cluster that is maintained: nothing new starts until it is over, and what runs may be stopped for it. Pure."""
+"""A cluster that is maintained: nothing new starts until that ends, and what runs may be stopped for it. Pure."""
 
 from dataclasses import replace
 from datetime import datetime
 
-from fleet.maintenance import SETTLES
+from fleet.maintenance import SETTLES, not_before_words, stop_words
 from workloads.explanations import Answer, Outlook
 from workloads.observed import Facts, Workload
 from workloads.reasons.clock import Clock
@@ -11,26 +11,20 @@ from workloads.reasons.clock import Clock
 KEEPS_PLACE = "Wait: it keeps its place in the line and goes on by itself."
 
 
-def holds_the_line(facts: Facts, workload: Workload, clock: Clock) -> Answer | None:
-    """Nothing starts before the maintenance ends, and until the queue is open again after it."""
+def ends_at(facts: Facts, clock: Clock) -> datetime | None:
+    """When the maintenance that is on ends; None while none is."""
     found = facts.cluster.maintenance
+    if found is None or not clock.has_come(found.starts) or clock.has_come(found.ends):
+        return None
+    return found.ends
+
+
+def held(facts: Facts, workload: Workload, clock: Clock) -> Answer | None:
+    """Why nothing starts in a queue that is held: a maintenance is on, or is over and the queue is not open yet."""
+    found, title = facts.cluster.maintenance, facts.cluster.title
     if found is None or not clock.has_come(found.starts):
         return None
-    title, ends = facts.cluster.title, clock.written(found.ends)
-    if not clock.has_come(found.ends):
-        return Answer(
-            code="maintenance",
-            outlook=Outlook.WAIT,
-            what=f"{title} is maintained until {ends}, and nothing new starts before.",
-            do=KEEPS_PLACE,
-            when=f"Not before {ends}.",
-            since=max(found.starts, workload.created or found.starts),
-            in_line=True,
-            stands_still=True,
-        )
-    if clock.has_come(found.ends + SETTLES):
-        return None
-    return Answer(
+    answer = Answer(
         code="maintenance",
         outlook=Outlook.WAIT,
         what=f"The maintenance of {title} has ended, and its queues are being opened again.",
@@ -39,23 +33,34 @@ def holds_the_line(facts: Facts, workload: Workload, clock: Clock) -> Answer | N
         in_line=True,
         stands_still=True,
     )
+    if (ends := ends_at(facts, clock)) is not None:
+        until = clock.written(ends)
+        return replace(
+            answer,
+            what=not_before_words(title, until),
+            when=f"Not before {until}.",
+            since=max(found.starts, workload.created or found.starts),
+        )
+    is_over = clock.has_come(found.ends + SETTLES) and not facts.is_queue_behind
+    return None if is_over else answer
 
 
-def stopped_for_it(facts: Facts, at: datetime | None) -> str:
+def cause(facts: Facts, at: datetime | None) -> str:
     """Why a queue stopped what runs at this moment, in a clause; empty where no maintenance did."""
     found = facts.cluster.maintenance
-    if found is None or at is None or not found.stopped_what_ended(at):
+    if found is None or at is None or not found.explains_stop(at):
         return ""
     return f"the maintenance of {facts.cluster.title} began"
 
 
-def before_it(found: Answer, facts: Facts, clock: Clock) -> Answer:
-    """Of what runs where a maintenance is about to stop it, that it does."""
+def warned(answer: Answer, facts: Facts, clock: Clock) -> Answer:
+    """The answer of what runs, with what to do where a planned maintenance stops it before its time limit does."""
     planned = facts.cluster.maintenance
-    if planned is None or not planned.drains or clock.has_come(planned.starts):
-        return found
-    at = clock.written(planned.starts)
-    return replace(
-        found,
-        do=f"Save what you keep of it before {at}: the maintenance of {facts.cluster.title} stops what runs then.",
-    )
+    at = planned.stops_at(clock.now) if planned is not None else None
+    if at is None or clock.has_come(at):
+        return answer
+    own = facts.workload.key if facts.workload is not None else None
+    limits = [one.ends_at for one in facts.running if one.key == own and one.ends_at]
+    if limits and max(limits) <= at:
+        return answer
+    return replace(answer, do=stop_words(facts.cluster.title, clock.written(at)))

@@ -12,6 +12,7 @@ from workloads.reasons.words import display_name
 
 MISSING = re.compile(r"(LocalQueue|ClusterQueue) (\S+) doesn't exist")
 INACTIVE = re.compile(r"(LocalQueue|ClusterQueue) (\S+) is inactive")
+HELD = re.compile(r"(LocalQueue|ClusterQueue)( \S+)? is (inactive|stopped)")
 HOLD_POLICIES = ("Hold", "HoldAndDrain")
 # By the words in a ClusterQueue's own condition, which lists all of its faults: the first that applies.
 FAULTS = (
@@ -44,11 +45,16 @@ def closed(facts: Facts, clock: Clock) -> Answer | None:
 
 
 def misconfigured(
-    facts: Facts, condition: Condition, workload: Workload
+    facts: Facts, condition: Condition, workload: Workload, clock: Clock
 ) -> Answer | None:
     """What the Workload says about a queue that is not there, or inactive for a reason nobody read."""
     if "Queue" not in condition.message:
         return None
+    # The copy of the queue is ahead of what the Workload says, or behind it.
+    if HELD.search(condition.message) and (
+        answer := maintenance.held(facts, workload, clock)
+    ):
+        return answer
     if found := MISSING.search(condition.message):
         return _missing(found[1], found[2], condition, facts)
     if found := INACTIVE.search(condition.message):
@@ -148,7 +154,7 @@ def _maintained(facts: Facts, workload: Workload, clock: Clock) -> Answer | None
     queue = facts.queue
     if queue is None or queue.stop_policy not in HOLD_POLICIES:
         return None
-    return maintenance.holds_the_line(facts, workload, clock)
+    return maintenance.held(facts, workload, clock)
 
 
 def _team_queue_stopped(facts: Facts, workload: Workload) -> Answer | None:

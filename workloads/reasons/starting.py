@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Pod, Workload
+from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
 from workloads.reasons.containers import not_running
-from workloads.reasons.maintenance import before_it
 from workloads.reasons.nodes import unscheduled
 from workloads.reasons.sources import never_fetched, unfetched
 from workloads.reasons.words import pods
@@ -55,7 +55,7 @@ def _while_it_may(found: Answer, facts: Facts, clock: Clock) -> Answer:
         return replace(found, do=do)
     over = _over_quota(facts)
     if over is None:
-        return before_it(found, facts, clock)
+        return maintenance.warned(found, facts, clock)
     count, flavor = over
     more = f"{count} × {facts.title(flavor)} more than your team holds"
     return replace(

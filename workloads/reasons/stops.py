@@ -6,8 +6,8 @@ from datetime import datetime
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
+from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
-from workloads.reasons.maintenance import stopped_for_it
 from workloads.reasons.words import display_name
 
 JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
@@ -187,7 +187,7 @@ def preemptor(workload: Workload) -> str:
 
 def _why(condition: Condition, workload: Workload, facts: Facts) -> str:
     if condition.reason == "ClusterQueueStopped" and (
-        why := stopped_for_it(facts, condition.since)
+        why := maintenance.cause(facts, condition.since)
     ):
         return why
     if condition.reason != "Preempted":

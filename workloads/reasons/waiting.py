@@ -211,7 +211,7 @@ def _of_queue(
     facts: Facts, workload: Workload, condition: Condition, clock: Clock
 ) -> Answer | None:
     return (
-        queues.misconfigured(facts, condition, workload)
+        queues.misconfigured(facts, condition, workload, clock)
         or no_quota(facts, condition.message, clock)
         or _race(condition)
         or _resources(condition)

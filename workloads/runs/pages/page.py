@@ -26,6 +26,7 @@ from ui.parts import (
     Verdict,
     Wait,
     entry_of,
+    in_time,
 )
 from workloads.explanations import Explanation
 from workloads.reasons.limits import MORE_TIME
@@ -37,7 +38,7 @@ from workloads.runs.held_until import (
 )
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
-from workloads.runs.planning.maintained import stop_words
+from workloads.runs.planning.maintained import maintenance_words, stop_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
@@ -338,8 +339,8 @@ def ends_of(run: Run, now: datetime) -> str:
     if until is None and run.limit_seconds:
         until = now + timedelta(seconds=run.limit_seconds)
     found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until, now=now)
-    stops = stop_words(run.tenancy.cluster, until, now=now)
-    return " ".join(filter(None, [too_few_words(found, run.tenancy, now=now), stops]))
+    said = [too_few_words(found, run.tenancy, now=now), maintenance_words(run, now)]
+    return " ".join(filter(None, said))
 
 
 def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
@@ -365,26 +366,24 @@ def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
     if seen.sent_back_at is not None and not seen.attempts:
         found.append(entry_of("past", SENT_BACK, seen.sent_back_at))
     found.append(entry_of("now", run.word, None, tone=run_tone(run)))
+    return [*found, *in_time(_coming(seen, now))]
+
+
+def _coming(seen: RunSeen, now: datetime) -> Iterator[Entry]:
+    """What is known to come to a run that goes on."""
+    run = seen.run
     if seen.why is not None and seen.why.latest_at is not None:
         words = "Starts by then, unless other work goes first"
-        found.append(entry_of("future", words, seen.why.latest_at))
-    maintenance = run.tenancy.cluster.maintenance(now)
-    if maintenance is not None and now < maintenance.starts and maintenance.drains:
+        yield entry_of("future", words, seen.why.latest_at)
+    if (at := stop_of(run, now)) is not None:
         words = "Stopped for the maintenance of its cluster, and started anew after it"
-        found.append(entry_of("future", words, maintenance.starts))
+        yield entry_of("future", words, at)
     if seen.stop_at is not None:
-        found.append(
-            entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at)
-        )
-    if run.limit_seconds and run.running_since is not None:
-        found.append(
-            entry_of(
-                "future",
-                f"Stopped at its time limit, {length_of(run.limit_seconds)} after it began",
-                run.limit_at,
-            )
-        )
-    return found
+        yield entry_of("future", "Stopped: its GPUs are no longer held", seen.stop_at)
+    if run.limit_seconds and run.limit_at is not None:
+        length = length_of(run.limit_seconds)
+        words = f"Stopped at its time limit, {length} after it began"
+        yield entry_of("future", words, run.limit_at)
 
 
 def _attempts_of(seen: RunSeen, *, may_read: bool) -> Iterator[Entry]:

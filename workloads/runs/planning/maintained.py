@@ -2,52 +2,68 @@
 
 from datetime import datetime, timedelta
 
+from fleet.maintenance import Maintenance, not_before_words, stop_words
 from fleet.models import Cluster
-from ui.amounts import moment, span
+from ui.amounts import duration, moment
 from ui.parts import Verdict
+from workloads.runs.models import Run
 
 AFTER = "It starts after the maintenance"
+MINUTE = timedelta(minutes=1)
 
 
 def in_maintenance(
     found: Verdict, cluster: Cluster, limit: timedelta | None, *, now: datetime
 ) -> Verdict:
-    """The answer of a run that were let in now and has this limit: put off, or with what a maintenance does to it."""
-    maintenance = cluster.maintenance(now)
-    if maintenance is None:
+    """The answer of a run with this limit that is sent now: put off, or with what a planned maintenance does to it."""
+    planned = cluster.maintenance(now)
+    if planned is None:
         return found
-    if maintenance.is_on(now):
+    if planned.is_on(now):
         return {
             **found,
             "tone": "waiting",
             "sentence": AFTER,
             "detail": f"{until_words(cluster, now)} {found['detail']}",
         }
-    if limit is not None and now + limit <= maintenance.starts:
+    if found["tone"] != "good":
+        # Nobody knows when it starts.
+        said = if_it_runs_words(cluster, planned, now)
+    elif limit is None or now + limit > planned.starts:
+        said = _before_words(cluster, planned, now)
+    else:
         return found
-    at = moment(maintenance.starts, now)
-    becomes = (
-        f"it is stopped then and starts anew when that ends, {moment(maintenance.ends, now)}"
-        if maintenance.drains
-        else "it goes on, and can be interrupted"
-    )
-    shorter = f"With a time limit of up to {span(maintenance.starts - now)} it ends before, if it starts now."
-    said = f"The maintenance of {cluster.title} starts {at}, before it may have ended: {becomes}. {shorter}"
     return {**found, "detail": f"{found['detail']} {said}"}
 
 
-def stop_words(cluster: Cluster, until: datetime | None, *, now: datetime) -> str:
-    """That a planned maintenance stops what may run for so long, or for ever; empty where it does not."""
-    planned = cluster.maintenance(now)
-    if planned is None or planned.starts <= now or not planned.drains:
-        return ""
-    if until is not None and until <= planned.starts:
-        return ""
+def if_it_runs_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
+    """What becomes of a run that waits, in a maintenance that is planned."""
     at = moment(planned.starts, now)
-    return (
-        f"Save what you keep of it before {at}: the maintenance of {cluster.title} stops what runs then, and it starts "
-        f"anew after {moment(planned.ends, now)}."
-    )
+    return f"If it runs when the maintenance of {cluster.title} starts, {at}, {_becomes(planned, now)}."
+
+
+def stop_of(run: Run, now: datetime) -> datetime | None:
+    """When a planned maintenance stops a run that runs now; None where it may not run so long, or does not run."""
+    planned = run.tenancy.cluster.maintenance(now)
+    at = planned.stops_at(now) if planned is not None else None
+    if at is None or run.running_since is None or run.stop_asked_at is not None:
+        return None
+    return None if run.limit_at is not None and run.limit_at <= at else at
+
+
+def maintenance_words(run: Run, now: datetime) -> str:
+    """What a planned maintenance does to a run that goes on; empty where it does nothing to it."""
+    cluster = run.tenancy.cluster
+    planned = cluster.maintenance(now)
+    if planned is None or planned.is_on(now):
+        return ""
+    if run.running_since is None:
+        return if_it_runs_words(cluster, planned, now) if planned.drains else ""
+    at = stop_of(run, now)
+    if at is None:
+        return ""
+    anew = f"It starts anew when that ends, {moment(planned.ends, now)}."
+    return f"{stop_words(cluster.title, moment(at, now))} {anew}"
 
 
 def until_words(cluster: Cluster, now: datetime) -> str:
@@ -55,4 +71,18 @@ def until_words(cluster: Cluster, now: datetime) -> str:
     maintenance = cluster.maintenance(now)
     if maintenance is None or not maintenance.is_on(now):
         return ""
-    return f"{cluster.title} is maintained until {moment(maintenance.ends, now)}, and nothing new starts before."
+    return not_before_words(cluster.title, moment(maintenance.ends, now))
+
+
+def _before_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
+    at, minutes = moment(planned.starts, now), (planned.starts - now) // MINUTE
+    said = f"The maintenance of {cluster.title} starts {at}, before it may have ended: {_becomes(planned, now)}."
+    if not minutes:
+        return said
+    return f"{said} With a time limit of up to {duration(minutes * MINUTE)} it ends before."
+
+
+def _becomes(planned: Maintenance, now: datetime) -> str:
+    if not planned.drains:
+        return "it goes on, and can be interrupted"
+    return f"it is stopped then and starts anew when that ends, {moment(planned.ends, now)}"
