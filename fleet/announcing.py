@@ -59,8 +59,12 @@ def tell_maintenance(cluster: Cluster, *, before: Cluster, now: datetime) -> Non
     """Tell members of teams on the cluster, and channels, that it is maintained, at another time, or not after all."""
     was, planned = before.maintenance(now), cluster.maintenance(now)
     if planned is not None:
+        title = f"Maintenance of {cluster.title}"
         message = Message(
-            f"Maintenance of {cluster.title}", planned.words(now), action=ACTION
+            title if was is None else f"{title} has changed",
+            planned.words(now),
+            facts=() if was is None else (("Before", was.words(now)),),
+            action=ACTION,
         )
     elif was is not None:
         text = f"The maintenance from {was.window(now)} does not take place."

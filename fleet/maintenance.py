@@ -63,6 +63,11 @@ def not_before_words(title: str, until: str) -> str:
     return f"{title} is maintained until {until}, and nothing new starts before."
 
 
-def stop_words(title: str, at: str) -> str:
-    """That the maintenance of a cluster of this name stops what runs there at a moment in words."""
-    return f"Save what you keep of it before {at}: the maintenance of {title} stops what runs then."
+def before_words(title: str, at: str, drains: bool) -> str:
+    """What who runs something on a cluster of this name does before its maintenance starts, at a moment in words."""
+    happens = (
+        f"the maintenance of {title} stops what runs then"
+        if drains
+        else f"while {title} is maintained, it can be interrupted"
+    )
+    return f"Save what you keep of it before {at}: {happens}."

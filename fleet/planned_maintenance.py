@@ -56,23 +56,30 @@ def _take_back(
 def _check(cluster: Cluster, *, before: Cluster, now: datetime) -> None:
     starts, ends = cluster.maintenance_starts_at, cluster.maintenance_ends_at
     if starts is None or ends is None:
+        field, missing = (STARTS, "a start") if starts is None else (ENDS, "an end")
         raise BadInput(
-            "A maintenance has a start and an end.",
+            f"A maintenance has a start and an end: give {missing}, too.",
             code="half_a_window",
-            field=STARTS if starts is None else ENDS,
+            field=field,
         )
-    if ends <= starts or ends - starts > LONGEST:
+    if ends <= starts:
+        raise BadInput("Give an end after its start.", code="no_window", field=ENDS)
+    if ends - starts > LONGEST:
         raise BadInput(
-            f"It ends after it starts, within {LONGEST.days} days: for longer, take the cluster out of use.",
+            f"A maintenance lasts at most {LONGEST.days} days: for longer, take the cluster out of use.",
             code="no_window",
             field=ENDS,
         )
     was = before.maintenance(now)
     if starts < now - AT_ONCE and (was is None or was.starts != starts):
         # What was mistyped would stop everything at once, and nobody was told before.
-        raise BadInput("It starts now or later.", code="in_the_past", field=STARTS)
+        raise BadInput(
+            "Give a start that is not past.", code="in_the_past", field=STARTS
+        )
     if ends <= now:
-        raise BadInput("It ends in the future.", code="in_the_past", field=ENDS)
+        raise BadInput(
+            "Give an end that is still to come.", code="in_the_past", field=ENDS
+        )
     if cluster.maintenance_drains and cluster.has_volcano:
         raise BadInput(
             "Volcano has no queue that stops what runs and starts it anew later.",

@@ -277,7 +277,7 @@ def line_in(workloads: Iterable[Workload]) -> list[Workload]:
         and not one.holds("Finished")
     ]
     return sorted(
-        line, key=lambda one: (-one.priority, one.queued_at or NOT_DATED, one.name)
+        line, key=lambda one: (-one.priority, one.ordered_at or NOT_DATED, one.name)
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.workloads.known import BEFORE, NOW, OWN, condition, waiting, why, workload
 from workloads.estimating import Wait, history_of
 from workloads.explanations import Action, Outlook
+from workloads.listing import line_in
 from workloads.observed import (
     Ahead,
     Approval,
@@ -273,6 +274,28 @@ def test_what_a_person_stopped_can_be_resumed() -> None:
         stop=Stop("Grace Hopper", BEFORE, "over the allocation"),
     )
     assert known.what == "Grace Hopper stopped it: over the allocation."
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_first"),
+    [
+        ("Preempted", True),
+        ("ClusterQueueStopped", True),
+        ("PodsReadyTimeout", False),
+        ("AdmissionCheck", False),
+    ],
+)
+def test_who_is_stopped_keeps_the_old_place_unless_its_own_start_failed(
+    reason: str, is_first: bool
+) -> None:
+    """Kueue: pkg/workload `GetQueueOrderTimestamp`."""
+    came = NOW - timedelta(hours=2)
+    back = waiting(FULL, created=came, name="back", conditions=evicted(reason))
+    other = waiting(FULL, created=NOW - timedelta(hours=1), name="other")
+    assert back.queued_at == BEFORE
+    assert [one.name for one in line_in([other, back])] == (
+        ["back", "other"] if is_first else ["other", "back"]
+    )
 
 
 def test_a_resumed_one_goes_back_into_the_line() -> None:

@@ -100,8 +100,11 @@ def test_what_runs_is_told_before_it_is_stopped_and_why_it_was() -> None:
         "Save what you keep of it before Sun 22 Nov, 18:00 UTC: the maintenance of Training stops what runs then."
     )
     assert found.until == NOW + 2 * HOUR
-    for cluster in (maintained(2, 3), maintained(-1, 3, drains=True)):
-        assert why(running, cluster=cluster).do == "There is nothing to do."
+    assert why(running, cluster=maintained(2, 3)).do == (
+        "Save what you keep of it before Sun 22 Nov, 18:00 UTC: while Training is maintained, it can be interrupted."
+    )
+    during = maintained(-1, 3, drains=True)
+    assert why(running, cluster=during).do == "There is nothing to do."
     # Its time limit ends it before.
     own = QuotaHolder(running.key, "a100", 8, NOW + HOUR)
     soon = maintained(2, 3, drains=True)
@@ -111,7 +114,6 @@ def test_what_runs_is_told_before_it_is_stopped_and_why_it_was() -> None:
     def because(cluster: Cluster) -> str:
         return why_stopped(stopped, Facts(cluster=cluster))
 
-    during = maintained(-1, 3, drains=True)
     assert because(during) == (
         "The queue stopped it because the maintenance of Training began."
     )
@@ -176,7 +178,7 @@ def test_the_answer_before_sending_says_what_a_maintenance_does(
     )
     assert "With a time limit of up to 2 h " in during["detail"]
     maintain(watched, 2.05, 3, drains=True)
-    assert "it is stopped then and starts anew when that ends" in start(180)["detail"]
+    assert "it is stopped then, and starts anew after" in start(180)["detail"]
     waits: Verdict = {
         "tone": "waiting",
         "sentence": "",

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models import Membership, User
 from accounts.roles import Role
+from fleet.models import Cluster
 from notebooks.hubs.models import Hub
 from notebooks.profile_desk import actions as desk
 from notebooks.profiles.document import read
@@ -405,6 +406,22 @@ def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
     worked_on(server)
     assert browser(ada).post(f"{path}/remove").headers["Location"] == PAGE
     assert not Server.objects.exists()
+
+
+@pytest.mark.parametrize("drains", [True, False])
+def test_a_maintenance_that_stops_a_notebook_stands_among_what_comes(
+    drains: bool, tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = launch(tenancy, ada)
+    starts = timezone.now() + timedelta(hours=1)
+    Cluster.objects.update(
+        maintenance_starts_at=starts,
+        maintenance_ends_at=starts + timedelta(hours=4),
+        maintenance_drains=drains,
+    )
+    story = browser(ada).get(f"/notebooks/{server.pk}").context["story"]
+    coming = [one["at"] for one in story if "maintenance" in one["title"]]
+    assert coming == ([starts] if drains else [])
 
 
 def test_a_start_that_waits_says_why_as_a_run_does(

@@ -333,7 +333,7 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
     return found
 
 
-def story_of(one: ServerSeen) -> list[Entry]:
+def story_of(one: ServerSeen, *, now: datetime) -> list[Entry]:
     """What happened to a server, and what comes."""
     server, state = one.server, State(one.server.state)
     found = [entry_of("past", "Launched", server.launched_at, who=server.owner.name)]
@@ -346,7 +346,12 @@ def story_of(one: ServerSeen) -> list[Entry]:
         ]
     badge = badge_of(one)
     found.append(entry_of("now", badge["word"], None, tone=badge["tone"]))
+    planned = server.tenancy.cluster.maintenance(now)
     comes = [
+        (
+            planned.stops_at(now) if planned is not None else None,
+            "Stopped for the maintenance of its cluster",
+        ),
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
         (

@@ -122,7 +122,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "going_first": page.going_first_of(seen),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
-        "story": page.story_of(seen),
+        "story": page.story_of(seen, now=now),
         "facts": page.facts_of(seen, page.choices_of(seen)),
         "every": SOON if state in IN_MOTION else SELDOM if state.is_live else "",
     }

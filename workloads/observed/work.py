@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+# Reasons of an eviction after which Kueue has a Workload wait behind those that came meanwhile.
+TO_THE_END = frozenset({"PodsReadyTimeout", "AdmissionCheck"})
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -125,12 +128,23 @@ class Workload:
 
     @property
     def queued_at(self) -> datetime | None:
-        """Since when it stands in its line: since its last eviction where it was evicted (Kueue's queue order)."""
+        """Since when it waits: since its last eviction where it was evicted."""
         evicted = self.holds("Evicted")
         return max(
             filter(None, (self.created, evicted.since if evicted else None)),
             default=None,
         )
+
+    @property
+    def ordered_at(self) -> datetime | None:
+        """What its place among those of its priority goes by (Kueue's `GetQueueOrderTimestamp`).
+
+        Its creation: who made room for others or whose queue was stopped keeps the old place. Whose pods were not ready
+        in time, and whom a check sent back, goes to the end.
+        """
+        evicted = self.holds("Evicted")
+        goes_back = evicted is not None and evicted.reason in TO_THE_END
+        return evicted.since if evicted is not None and goes_back else self.created
 
     def holds(self, kind: str) -> Condition | None:
         """The condition of this kind while it is true."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from fleet.maintenance import SETTLES, not_before_words, stop_words
+from fleet.maintenance import SETTLES, before_words, not_before_words
 from workloads.explanations import Answer, Outlook
 from workloads.observed import Facts, Workload
 from workloads.reasons.clock import Clock
@@ -54,13 +54,13 @@ def cause(facts: Facts, at: datetime | None) -> str:
 
 
 def warned(answer: Answer, facts: Facts, clock: Clock) -> Answer:
-    """The answer of what runs, with what to do where a planned maintenance stops it before its time limit does."""
+    """The answer of what runs, with what to do where a maintenance is planned before its time limit ends it."""
     planned = facts.cluster.maintenance
-    at = planned.stops_at(clock.now) if planned is not None else None
-    if at is None or clock.has_come(at):
+    if planned is None or clock.has_come(planned.starts):
         return answer
     own = facts.workload.key if facts.workload is not None else None
     limits = [one.ends_at for one in facts.running if one.key == own and one.ends_at]
-    if limits and max(limits) <= at:
+    if limits and max(limits) <= planned.starts:
         return answer
-    return replace(answer, do=stop_words(facts.cluster.title, clock.written(at)))
+    at = clock.written(planned.starts)
+    return replace(answer, do=before_words(facts.cluster.title, at, planned.drains))

@@ -96,8 +96,6 @@ class RunAnswer:
     volumes: str
     # That the GPUs which carry it end before it may.
     ends: str
-    # What is announced about the cluster, such as when it is maintained.
-    announced: str
     yaml: str
     name: str
     is_possible: bool
@@ -180,7 +178,6 @@ def answer_of(
         ends=too_few_words(
             too_few_for_plan(plan, tenancy, flavor, now=now), tenancy, now=now
         ),
-        announced=tenancy.cluster.announces(now),
         yaml=yaml_of(plan.manifests),
         name=plan.name,
         is_possible=not plan.problems,

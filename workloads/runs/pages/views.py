@@ -620,6 +620,9 @@ def _page(
     context = chosen.context | {
         "form": form,
         "answer": answer,
+        "announced": chosen.tenancy.cluster.announces(timezone.now())
+        if chosen.tenancy
+        else "",
         "preview_url": _preview_url(request, chosen.team),
     }
     return render(request, "workloads/run_new.html", context, status=status)

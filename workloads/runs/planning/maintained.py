@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from fleet.maintenance import Maintenance, not_before_words, stop_words
+from fleet.maintenance import Maintenance, before_words, not_before_words
 from fleet.models import Cluster
 from ui.amounts import duration, moment
 from ui.parts import Verdict
@@ -30,7 +30,7 @@ def in_maintenance(
         # Nobody knows when it starts.
         said = if_it_runs_words(cluster, planned, now)
     elif limit is None or now + limit > planned.starts:
-        said = _before_words(cluster, planned, now)
+        said = _too_long_words(cluster, planned, now)
     else:
         return found
     return {**found, "detail": f"{found['detail']} {said}"}
@@ -46,9 +46,7 @@ def stop_of(run: Run, now: datetime) -> datetime | None:
     """When a planned maintenance stops a run that runs now; None where it may not run so long, or does not run."""
     planned = run.tenancy.cluster.maintenance(now)
     at = planned.stops_at(now) if planned is not None else None
-    if at is None or run.running_since is None or run.stop_asked_at is not None:
-        return None
-    return None if run.limit_at is not None and run.limit_at <= at else at
+    return at if at is not None and _runs_until(run, at) else None
 
 
 def maintenance_words(run: Run, now: datetime) -> str:
@@ -58,12 +56,19 @@ def maintenance_words(run: Run, now: datetime) -> str:
     if planned is None or planned.is_on(now):
         return ""
     if run.running_since is None:
-        return if_it_runs_words(cluster, planned, now) if planned.drains else ""
-    at = stop_of(run, now)
-    if at is None:
+        return if_it_runs_words(cluster, planned, now)
+    if not _runs_until(run, planned.starts):
         return ""
-    anew = f"It starts anew when that ends, {moment(planned.ends, now)}."
-    return f"{stop_words(cluster.title, moment(at, now))} {anew}"
+    said = before_words(cluster.title, moment(planned.starts, now), planned.drains)
+    anew = f" It starts anew after {moment(planned.ends, now)}."
+    return f"{said}{anew if planned.drains else ''}"
+
+
+def _runs_until(run: Run, at: datetime) -> bool:
+    """Whether a run that runs now may still run at a moment."""
+    if run.running_since is None or run.stop_asked_at is not None:
+        return False
+    return run.limit_at is None or run.limit_at > at
 
 
 def until_words(cluster: Cluster, now: datetime) -> str:
@@ -74,7 +79,7 @@ def until_words(cluster: Cluster, now: datetime) -> str:
     return not_before_words(cluster.title, moment(maintenance.ends, now))
 
 
-def _before_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
+def _too_long_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
     at, minutes = moment(planned.starts, now), (planned.starts - now) // MINUTE
     said = f"The maintenance of {cluster.title} starts {at}, before it may have ended: {_becomes(planned, now)}."
     if not minutes:
@@ -85,4 +90,4 @@ def _before_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
 def _becomes(planned: Maintenance, now: datetime) -> str:
     if not planned.drains:
         return "it goes on, and can be interrupted"
-    return f"it is stopped then and starts anew when that ends, {moment(planned.ends, now)}"
+    return f"it is stopped then, and starts anew after {moment(planned.ends, now)}"
