@@ -152,7 +152,12 @@ def cards_of(
     maintained = until_words(tenancy.cluster, now)
 
     def put_off(found: Answer) -> Answer:
-        return _once_back(_once_maintained(found, maintained), away)
+        if maintained:
+            found = _put_off(found, AFTER, maintained)
+        if away:
+            sentence = f"It starts when {away} answers again"
+            found = _put_off(found, sentence, "What was known before:")
+        return found
 
     def answer(document: Document) -> Answer:
         if refused := refused_here(document, place):
@@ -208,27 +213,13 @@ def cards_of(
     )
 
 
-def _once_maintained(answer: Answer, maintained: str) -> Answer:
-    """The answer where nothing starts before a maintenance is over; `maintained` says so, and is empty elsewhere."""
-    if not maintained:
-        return answer
+def _put_off(answer: Answer, sentence: str, why: str) -> Answer:
+    """The answer where it starts later than its GPUs are there."""
     return replace(
         answer,
         outcome=Outcome.QUEUE,
-        sentence=AFTER,
-        detail=f"{maintained} {answer.detail}",
-    )
-
-
-def _once_back(answer: Answer, away: str) -> Answer:
-    """The answer for a namespace where somebody has to answer again first."""
-    if not away:
-        return answer
-    return replace(
-        answer,
-        outcome=Outcome.QUEUE,
-        sentence=f"It starts when {away} answers again",
-        detail=f"What was known before: {answer.detail}",
+        sentence=sentence,
+        detail=f"{why} {answer.detail}",
     )
 
 
