@@ -13,6 +13,7 @@ from fleet.actions import change_cluster
 from fleet.declared import declare
 from fleet.maintenance import Maintenance
 from fleet.models import Cluster
+from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
@@ -59,6 +60,9 @@ def test_teams_are_told_when_it_is_planned_moved_and_taken_back(
     assert "nothing new starts then; what runs then goes on" in said
     plan(place, priya, **window(now + 48 * HOUR, now + 52 * HOUR, drains=True))
     assert "runs are stopped when it starts and start anew after it" in told()[-1][1]
+    moved = Notice.objects.filter(kind="cluster_announced").latest("pk").message
+    assert moved["title"] == "Maintenance of Training has changed"
+    assert moved["facts"][0][0] == "Before"
     found = plan(place, priya, **NONE)
     assert told()[-1][1].endswith("does not take place.")
     assert len(told()) == 3
