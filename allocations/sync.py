@@ -42,10 +42,9 @@ def keep_in_step(*, now: Callable[[], datetime]) -> int:
     rows = Tenancy.objects.filter(
         stage__in=(Stage.HERE, Stage.LEAVING), generation__gt=0
     ).select_related("team", "cluster", "project")
+    at = now()
     behind = [
-        row.pk
-        for row in rows
-        if _is_behind(row, kinds.get(row.cluster_id, []), now=now())
+        row.pk for row in rows if _is_behind(row, kinds.get(row.cluster_id, []), now=at)
     ]
 
     @transaction.atomic

@@ -63,7 +63,7 @@ def not_before_words(title: str, until: str) -> str:
     return f"{title} is maintained until {until}, and nothing new starts before."
 
 
-def before_words(title: str, at: str, drains: bool) -> str:
+def save_before_words(title: str, at: str, drains: bool) -> str:
     """What who runs something on a cluster of this name does before its maintenance starts, at a moment in words."""
     happens = (
         f"the maintenance of {title} stops what runs then"

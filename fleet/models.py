@@ -340,14 +340,11 @@ class Cluster(Row):
 
     def announces(self, now: datetime) -> str:
         """What its teams read now, a maintenance first; empty for nothing."""
-        until = self.announced_until
-        maintenance = self.maintenance(now)
-        return " ".join(
-            [
-                *([maintenance.words(now)] if maintenance else []),
-                *([self.announcement] if until is None or until > now else []),
-            ]
-        ).strip()
+        until, maintenance = self.announced_until, self.maintenance(now)
+        said = [maintenance.words(now)] if maintenance is not None else []
+        if self.announcement and (until is None or until > now):
+            said.append(self.announcement)
+        return " ".join(said)
 
     def maintenance(self, now: datetime) -> Maintenance | None:
         """The maintenance that is on or planned; None where there is none, it is over, or the cluster is gone."""

@@ -94,6 +94,12 @@ class TeamContext:
     allocations: Sequence[AllocationKnown]
     sees_all: bool
 
+    def tenancies_on(self, cluster: int) -> Mapping[str, Tenancy]:
+        """Those on a cluster, by the namespace, which is the name of their queue, too."""
+        return {
+            one.namespace: one for one in self.tenancies if one.cluster_id == cluster
+        }
+
     @property
     def mark(self) -> str:
         """A digest of all of it, copies included: of two that are equal the same explanations follow.
@@ -423,9 +429,7 @@ def _around(
     }
 
     # A team's own queue has the name of its namespace (provisioning.desired.queues).
-    tenancies = {
-        one.namespace: one for one in known.tenancies if one.cluster_id == cluster
-    }
+    tenancies = known.tenancies_on(cluster)
 
     def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
         name = queue.name if queue is not None else ""
@@ -461,9 +465,7 @@ def _queues(
         text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]
     }
     row = known.seen[cluster].cluster
-    tenancies = {
-        one.namespace: one for one in known.tenancies if one.cluster_id == cluster
-    }
+    tenancies = known.tenancies_on(cluster)
     limits = limits_of(
         objects["Job"],
         {

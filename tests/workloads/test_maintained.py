@@ -28,7 +28,7 @@ from workloads.observed import Cluster, Facts, Line, Queue, QuotaHolder
 from workloads.reasons.latest_starts import latest_starts
 from workloads.reasons.stops import why_stopped
 from workloads.runs import actions
-from workloads.runs.planning.maintained import AFTER, in_maintenance
+from workloads.runs.planning.maintained import AFTER, with_maintenance
 from workloads.runs.planning.outlook import start_of_plan
 
 HOUR = timedelta(hours=1)
@@ -185,7 +185,7 @@ def test_the_answer_before_sending_says_what_a_maintenance_does(
         "detail": "It waits.",
         "rules": [],
     }
-    said = in_maintenance(waits, watched.tenancy.cluster, HOUR, now=timezone.now())
+    said = with_maintenance(waits, watched.tenancy.cluster, HOUR, now=timezone.now())
     assert said["detail"].startswith("It waits. If it runs when the maintenance of")
     maintain(watched, -1, 3)
     assert (start()["tone"], start()["sentence"]) == ("waiting", AFTER)

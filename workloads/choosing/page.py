@@ -26,7 +26,7 @@ from ui.amounts import gpus
 from ui.parts import Hint, Verdict
 from workloads.choosing.repositories import vscode_link
 from workloads.freshness import Seen
-from workloads.runs.planning.maintained import AFTER, until_words
+from workloads.runs.planning.maintained import AFTER, maintained_until_words
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
 from workloads.runs.planning.outlook import (
     AT_ONCE,
@@ -149,7 +149,7 @@ def cards_of(
         tenancy, {name for name, count in wanted if count} - flavors.keys()
     )
 
-    maintained = until_words(tenancy.cluster, now)
+    maintained = maintained_until_words(tenancy.cluster, now)
 
     def put_off(found: Answer) -> Answer:
         if maintained:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from fleet.maintenance import SETTLES, before_words, not_before_words
+from fleet.maintenance import SETTLES, not_before_words, save_before_words
 from workloads.explanations import Answer, Outlook
 from workloads.observed import Facts, Workload
 from workloads.reasons.clock import Clock
@@ -63,4 +63,6 @@ def warned(answer: Answer, facts: Facts, clock: Clock) -> Answer:
     if limits and max(limits) <= planned.starts:
         return answer
     at = clock.written(planned.starts)
-    return replace(answer, do=before_words(facts.cluster.title, at, planned.drains))
+    return replace(
+        answer, do=save_before_words(facts.cluster.title, at, planned.drains)
+    )

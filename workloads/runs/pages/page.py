@@ -38,7 +38,7 @@ from workloads.runs.held_until import (
 )
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
-from workloads.runs.planning.maintained import maintenance_words, stop_of
+from workloads.runs.planning.maintained import maintenance_stop_of, maintenance_words
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
@@ -372,7 +372,7 @@ def _coming(seen: RunSeen, now: datetime) -> Iterator[Entry]:
     if seen.why is not None and seen.why.latest_at is not None:
         words = "Starts by then, unless other work goes first"
         yield entry_of("future", words, seen.why.latest_at)
-    if (at := stop_of(run, now)) is not None:
+    if (at := maintenance_stop_of(run, now)) is not None:
         words = "Stopped for the maintenance of its cluster, and started anew after it"
         yield entry_of("future", words, at)
     if seen.stop_at is not None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from fleet.maintenance import Maintenance, before_words, not_before_words
+from fleet.maintenance import Maintenance, not_before_words, save_before_words
 from fleet.models import Cluster
 from ui.amounts import duration, moment
 from ui.parts import Verdict
@@ -12,23 +12,23 @@ AFTER = "It starts after the maintenance"
 MINUTE = timedelta(minutes=1)
 
 
-def in_maintenance(
+def with_maintenance(
     found: Verdict, cluster: Cluster, limit: timedelta | None, *, now: datetime
 ) -> Verdict:
     """The answer of a run with this limit that is sent now: put off, or with what a planned maintenance does to it."""
     planned = cluster.maintenance(now)
     if planned is None:
         return found
-    if planned.is_on(now):
+    if maintained := maintained_until_words(cluster, now):
         return {
             **found,
             "tone": "waiting",
             "sentence": AFTER,
-            "detail": f"{until_words(cluster, now)} {found['detail']}",
+            "detail": f"{maintained} {found['detail']}",
         }
     if found["tone"] != "good":
         # Nobody knows when it starts.
-        said = if_it_runs_words(cluster, planned, now)
+        said = _if_it_runs_words(cluster, planned, now)
     elif limit is None or now + limit > planned.starts:
         said = _too_long_words(cluster, planned, now)
     else:
@@ -36,13 +36,13 @@ def in_maintenance(
     return {**found, "detail": f"{found['detail']} {said}"}
 
 
-def if_it_runs_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
+def _if_it_runs_words(cluster: Cluster, planned: Maintenance, now: datetime) -> str:
     """What becomes of a run that waits, in a maintenance that is planned."""
     at = moment(planned.starts, now)
     return f"If it runs when the maintenance of {cluster.title} starts, {at}, {_becomes(planned, now)}."
 
 
-def stop_of(run: Run, now: datetime) -> datetime | None:
+def maintenance_stop_of(run: Run, now: datetime) -> datetime | None:
     """When a planned maintenance stops a run that runs now; None where it may not run so long, or does not run."""
     planned = run.tenancy.cluster.maintenance(now)
     at = planned.stops_at(now) if planned is not None else None
@@ -56,10 +56,10 @@ def maintenance_words(run: Run, now: datetime) -> str:
     if planned is None or planned.is_on(now):
         return ""
     if run.running_since is None:
-        return if_it_runs_words(cluster, planned, now)
+        return _if_it_runs_words(cluster, planned, now)
     if not _runs_until(run, planned.starts):
         return ""
-    said = before_words(cluster.title, moment(planned.starts, now), planned.drains)
+    said = save_before_words(cluster.title, moment(planned.starts, now), planned.drains)
     anew = f" It starts anew after {moment(planned.ends, now)}."
     return f"{said}{anew if planned.drains else ''}"
 
@@ -71,7 +71,7 @@ def _runs_until(run: Run, at: datetime) -> bool:
     return run.limit_at is None or run.limit_at > at
 
 
-def until_words(cluster: Cluster, now: datetime) -> str:
+def maintained_until_words(cluster: Cluster, now: datetime) -> str:
     """That nothing starts on a cluster which is maintained now; empty where none is."""
     maintenance = cluster.maintenance(now)
     if maintenance is None or not maintenance.is_on(now):

@@ -31,7 +31,7 @@ from workloads.reasons.waiting import is_in_line
 from workloads.reasons.words import waits_for
 from workloads.runs.planning.latest_starts import latest_starts_of
 from workloads.runs.planning.lending import Cell
-from workloads.runs.planning.maintained import in_maintenance
+from workloads.runs.planning.maintained import with_maintenance
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
 from workloads.runs.planning.plan import Plan
 from workloads.runs.planning.pools import Pool
@@ -226,7 +226,7 @@ def start_of_plan(plan: Plan, tenancy: Tenancy, flavor: str, now: datetime) -> V
             is_together=plan.is_gang,
         )
     limit = None if plan.seconds is None else timedelta(seconds=plan.seconds)
-    found = in_maintenance(found, tenancy.cluster, limit, now=now)
+    found = with_maintenance(found, tenancy.cluster, limit, now=now)
     silence = seen_of(tenancy.cluster, now).silence(now)
     if not silence:
         return found
