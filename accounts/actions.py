@@ -28,6 +28,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.entra import Claims
 from connectors.graph import Graph, Person
+from web.names import checked_name
 from web.refusals import BadInput, Conflict, NoRight
 
 LONGEST_TOKEN_DAYS = 365
@@ -261,6 +262,7 @@ def create_token(
             code="out_of_range",
             field="days",
         )
+    name = checked_name(name, field="name")
     # Two that are made at once count each other.
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.tokens.usable(now).count() >= MOST_TOKENS:

@@ -140,6 +140,7 @@ class Kind(models.TextChoices):
     RUN_SUBMITTED = "run.submitted", "submitted a run"
     RUN_STARTED = "run.started", "saw the run start"
     RUN_STOPPED = "run.stopped", "asked for the run to stop"
+    RUN_LIMIT_CHANGED = "run.limit_changed", "changed the run's time limit"
     WORK_DELETED = "work.deleted", "asked the cluster to delete work"
     RUN_ENDED = "run.ended", "saw the run end"
     RUN_PARKED = "run.parked", "gave up sending or stopping the run"

@@ -18,6 +18,7 @@ from notices.message import Message
 from notices.models import Channel, Delivery
 from notices.sealing import Unreadable, seal
 from notices.servers import outside
+from web.names import checked_name
 from web.refusals import BadInput, Conflict, NoRight
 
 FIELDS = frozenset({"name", "kinds", "enabled"})
@@ -58,7 +59,7 @@ def add_channel(
             "A channel is one of Teams or of Slack.", code="invalid", field="way"
         )
     channel = Channel(
-        name=_name(name),
+        name=checked_name(name, field="name"),
         way=way,
         sealed=seal(target.url),
         kinds=_kinds(kinds),
@@ -87,7 +88,7 @@ def change_channel(
     channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
     wanted = {field: value for field, value in values.items() if field in FIELDS}
     if "name" in wanted:
-        wanted["name"] = _name(wanted["name"])
+        wanted["name"] = checked_name(wanted["name"], field="name")
     if "kinds" in wanted:
         wanted["kinds"] = _kinds(wanted["kinds"])
     changed = {
@@ -166,14 +167,6 @@ def _is_told_at(channel: Channel, target: Target) -> bool:
         return channel.url == target.url
     except Unreadable:
         return False
-
-
-def _name(name: str) -> str:
-    if not 1 <= len(name.strip()) <= 60 or not name.isprintable():
-        raise BadInput(
-            "Give a name of up to 60 characters.", code="required", field="name"
-        )
-    return name.strip()
 
 
 def _kinds(kinds: Iterable[str]) -> list[str]:

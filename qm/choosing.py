@@ -322,14 +322,14 @@ def claim_of(text: str) -> dict[str, Any]:
     return {"name": name, "path": path, "read_only": mode == "ro"}
 
 
-def minutes(text: str) -> int:
-    """Minutes from 4h, 90m, 1h30m, 2d, or a plain number of them; raises Ended for anything else."""
+def minutes(text: str, *, of: str = "--time") -> int:
+    """Minutes from 4h, 90m, 1h30m, 2d, or a plain number of them; raises Ended for anything else `of` an input."""
     found = DURATION.fullmatch(text)
     if text.isdigit():
         return int(text)
     if not text or found is None:
         raise Ended(
-            f"--time takes a time such as 4h, 90m, 1h30m or 2d, not {text!r}.",
+            f"{of} takes a time such as 4h, 90m, 1h30m or 2d, not {text!r}.",
             Code.USAGE,
         )
     return sum(int(part or 0) * size for part, size in zip(found.groups(), MINUTES))

@@ -566,6 +566,40 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
 
 @qm.command()
 @one_run
+@click.argument("time", metavar="TIME")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Until when it would run and what it would cost at most.",
+)
+@as_json
+def limit(run: str, time: str, dry_run: bool, is_json: bool) -> None:
+    """Give a run another time limit, such as 6h, or +2h for two hours more, while it waits or runs.
+
+    It goes on meanwhile.
+    """
+    api = portal()
+    before = _found(api, run)
+    where, body = f"runs/{before['id']}/limit/", {"minutes": _new_limit(time, before)}
+    found = api.post(f"{where}preview/" if dry_run else where, body)
+    if is_json:
+        return words.printed(found)
+    rows = [
+        ("time limit", words.duration(found["limit_seconds"])),
+        (
+            "ends at the latest",
+            words.moment(found["ends_at" if dry_run else "limit_at"]),
+        ),
+        ("at most", f"{found['usd_at_limit']} USD"),
+    ]
+    click.echo(words.facts(rows))
+    if dry_run and found["early_stops"]:
+        words.note(found["early_stops"])
+    return None
+
+
+@qm.command()
+@one_run
 @click.option(
     "--from-checkpoint",
     "resumes",
@@ -949,6 +983,13 @@ def _started(
         click.echo(run["name"])
     if over is not None:
         following.ended(over)
+
+
+def _new_limit(text: str, run: dict[str, Any]) -> int:
+    """Minutes of another time limit; with a + before it, of so much more than the run has."""
+    asked = choosing.minutes(text.removeprefix("+"), of="TIME")
+    has = (run["limit_seconds"] or 0) // 60
+    return has + asked if text.startswith("+") else asked
 
 
 def _refuse_unknown_team(api: Portal, slug: str) -> None:

@@ -512,6 +512,9 @@ NAMED: Mapping[str, Attack] = {
     "a_run_has_a_name_of_its_own": lambda w: [run(w, name="one") for _ in "ab"],
     "a_run_is_in_a_known_state": lambda w: run(w, state="asleep"),
     "a_run_is_over_once_it_ended": lambda w: run(w, state="failed"),
+    "a_time_limit_is_changed_by_somebody": lambda w: only(run(w)).update(
+        limit_changed_at=NOW
+    ),
     "a_run_is_stopped_by_somebody": lambda w: only(run(w)).update(stop_asked_at=NOW),
     "a_stopped_run_was_asked_to_stop": lambda w: run(w, state="stopped", ended_at=NOW),
     "gpu_use_is_a_share": lambda w: used(w, share=1.5),

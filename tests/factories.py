@@ -448,6 +448,7 @@ def run(
             "submission": asked.as_json(),
             "gpus": 2,
             "limit_seconds": 3_600,
+            "limit_on_cluster": fields.get("limit_seconds", 3_600),
             **fields,
         },
     )

@@ -72,6 +72,9 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     titles = {one.name: one.kind for one in found.flavors}
     sliced = {one.name for one in found.flavors if profile_of(one.resource)}
     silence, own = found.seen.silence(now), _own_work(found)
+    planned = cluster.maintenance(now)
+    # What fits in a maintenance does not start in it.
+    rooms = found.rooms if planned is None or not planned.is_on(now) else ()
     context = {
         "cluster": cluster,
         "announced": cluster.announces(now),
@@ -81,7 +84,7 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
                 "room": one,
                 "unit": "slices" if one.flavor in sliced else "GPUs",
             }
-            for one in found.rooms
+            for one in rooms
         ],
         "teams": [_block(one, titles, sliced, own, now) for one in found.teams],
         "others": _others(found.others, now, has_slices=bool(sliced)),

@@ -5,6 +5,7 @@ from django.urls import path
 from workloads import queue_page, views
 from workloads.choosing import views as choosing
 from workloads.notebook_pages import views as notebooks
+from workloads.runs.pages import time_limit
 from workloads.runs.pages import views as runs
 from workloads.template_desk import views as templates
 
@@ -54,6 +55,7 @@ urlpatterns = [
     path("runs/<int:pk>", runs.run, name="run"),
     path("runs/<int:pk>/log", runs.run_log, name="run-log"),
     path("runs/<int:pk>/stop", runs.run_stop, name="run-stop"),
+    path("runs/<int:pk>/limit", time_limit.run_limit, name="run-limit"),
     path("runs/<int:pk>/again", runs.run_again, name="run-again"),
     path("runs/<int:pk>/resume", runs.run_resume, name="run-resume"),
 ]

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
-from accounts.models import User
+from accounts.models import Team, User
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
 from insights.utilisation.gathering import DAYS, Utilisation, utilisation_of
@@ -44,10 +44,17 @@ class UtilisationFilter(forms.Form):
     flavor = forms.ChoiceField(label="Kind of GPU", required=False)
 
     def __init__(
-        self, data: Mapping[str, Any], *, every: Sequence[Utilisation]
+        self,
+        data: Mapping[str, Any],
+        *,
+        every: Sequence[Utilisation],
+        asked: Team | None = None,
     ) -> None:
         super().__init__(data, label_suffix="")
         teams = {one.tenancy.team.slug: one.tenancy.team.name for one in every}
+        # A team's page leads here before the team holds anything.
+        if asked is not None:
+            teams[asked.slug] = asked.name
         flavors = {
             one.flavor.key: f"{one.flavor.kind} on {one.flavor.cluster.title}"
             for one in every
@@ -77,8 +84,13 @@ def utilisation(request: HttpRequest) -> HttpResponse:
     """What the teams hold that the person may see, what costs most idle first."""
     user, now = visitor(request), timezone.now()
     every = utilisation_of(Allocation.objects.visible_to(user), now=now)
-    form = UtilisationFilter(request.GET, every=every)
+    slug = request.GET.get("team", "")
+    asked = Team.objects.visible_to(user).filter(slug=slug).first() if slug else None
+    form = UtilisationFilter(request.GET, every=every, asked=asked)
     found = form.narrowed(every)
+    holds_nothing = asked is not None and not any(
+        one.tenancy.team_id == asked.pk for one in every
+    )
     context = {
         "filter": form,
         "is_filtered": is_filtered(form),
@@ -87,6 +99,7 @@ def utilisation(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS,
         "rows": [_row(one, user, now) for one in found[:MOST_SHOWN]],
         "more": max(len(found) - MOST_SHOWN, 0),
+        "holds_nothing": holds_nothing,
         "clear": {"label": "Clear the filter", "href": reverse("utilisation")},
     }
     return render(request, "insights/utilisation.html", context)

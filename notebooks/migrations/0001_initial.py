@@ -339,7 +339,7 @@ class Migration(migrations.Migration):
                             ),
                             (
                                 "maintenance",
-                                "Its cluster was maintained. Started again while that lasts, it waits until the end.",
+                                "The maintenance of its cluster stopped it. Until that has ended, a start waits.",
                             ),
                             (
                                 "elsewhere",

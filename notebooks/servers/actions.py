@@ -36,6 +36,7 @@ from notebooks.servers.savings import note_start
 from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 from ui.amounts import gpus as gpus_words
+from web.names import LONGEST_NAME, checked_name
 from web.refusals import BadInput, Conflict, NoRight, pointer_to
 
 MAX_LIVE = 10  # servers of one person that run at once, on all clusters
@@ -104,6 +105,8 @@ def _launch(
         return earlier
     _refuse_many(by)
     asked = _checked(tenancy, profile, options)
+    if title := title.strip():
+        title = checked_name(title, field="title")
     server = NotebookServer(
         team=tenancy.team,
         tenancy=tenancy,
@@ -111,7 +114,7 @@ def _launch(
         profile=Profile.objects.get(slug=profile),
         username=username,
         name=name,
-        title=(title.strip() or asked.offer.document.title)[:60],
+        title=title or asked.offer.document.title[:LONGEST_NAME],
         created_at=now,
         launched_at=now,
         requeue_at=now,

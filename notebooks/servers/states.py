@@ -60,7 +60,7 @@ class StopReason(StrEnum):
             "not_a_member": "Whoever started it is no longer of the team, or has no access any more.",
             "leaving": "The team leaves this cluster.",
             "preempted": "The queue gave its GPUs to work that goes first. Started again, it waits in line.",
-            "maintenance": "Its cluster was maintained. Started again while that lasts, it waits until the end.",
+            "maintenance": "The maintenance of its cluster stopped it. Until that has ended, a start waits.",
             "elsewhere": "It ended in the hub or on the cluster, and not through the portal.",
             "cluster_gone": "It ended with its cluster, which is gone for good.",
         }[self.value]

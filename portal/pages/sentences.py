@@ -36,6 +36,7 @@ SENTENCES: Mapping[str, str] = {
     Kind.RUN_SUBMITTED: "Run {name} submitted",
     Kind.RUN_STARTED: "Run {name} began",
     Kind.RUN_STOPPED: "Run {name} is to stop",
+    Kind.RUN_LIMIT_CHANGED: "Run {name} has another time limit",
     Kind.RUN_ENDED: "Run {name} ended",
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the {part} of {month} set aside",
 }

@@ -15,6 +15,7 @@ class JobTimes:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
+        self._started: dict[Key, float] = {}
         self._deadlines: dict[Key, float] = {}
         self._retries: dict[Key, float] = {}
 
@@ -35,13 +36,17 @@ class JobTimes:
         ]
 
     def start(self, key: Key, job: Obj) -> None:
-        """The Job is active."""
+        """The Job is active; another deadline counts from the same moment."""
+        started = self._started.setdefault(key, self._now())
         seconds = job["spec"].get("activeDeadlineSeconds")
         if seconds is not None:
-            self._deadlines.setdefault(key, self._now() + float(seconds))
+            self._deadlines[key] = started + float(seconds)
+        else:
+            self._deadlines.pop(key, None)
 
     def stop(self, key: Key) -> None:
         """It is not active any more."""
+        self._started.pop(key, None)
         self._deadlines.pop(key, None)
         self._retries.pop(key, None)
 

@@ -109,7 +109,10 @@ def test_a_token_that_asks_may_ask_and_run_work_and_change_nothing_else() -> Non
         ("TeamEndpoint", "create"),
         ("DepartureEndpoint", "create"),
         ("DepartureEndpoint", "withdraw"),
-        *(("RunEndpoint", name) for name in ("create", "again", "resume", "stop")),
+        *(
+            ("RunEndpoint", name)
+            for name in ("create", "again", "resume", "stop", "limit")
+        ),
         *(("NotebookEndpoint", name) for name in ("launch", "start", "stop")),
     }
 
@@ -122,6 +125,7 @@ def test_what_any_token_may_send_stores_nothing() -> None:
         ("RunEndpoint", "preview"),
         ("RunEndpoint", "again_preview"),
         ("RunEndpoint", "resume_preview"),
+        ("RunEndpoint", "limit_preview"),
         ("TeamEndpoint", "preview_change"),
     }
 

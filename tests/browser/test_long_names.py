@@ -1,9 +1,10 @@
-"""A team's name without a space makes no page wider than the screen."""
+"""Names and announcements without a space make no page wider than the screen."""
 
 import pytest
 
 from accounts.models import Team
 from approvals.models import Request
+from fleet.models import Cluster
 from tests import factories
 from tests.browser.conftest import PHONE, Open, overflow
 from tests.scene import Scene
@@ -42,6 +43,10 @@ def test_a_name_without_a_space_fits_on_every_page(
     open_page: Open, scene: Scene, size: str
 ) -> None:
     Team.objects.filter(pk=scene.team.pk).update(name=WIDEST)
+    Cluster.objects.update(announcement=f"https://status.example.com/?{'x' * 200}")
+    # Where it runs is chosen of two, one of which has a long name, too.
+    factories.make_true(scene.tenancy)
+    factories.make_true(factories.tenancy(scene.team, project="w" * 30))
     factories.join(scene.team, scene.priya)
     granted = factories.request(scene.priya, scene.tenancy, scene.flavor)
     waits = factories.request(scene.priya, scene.tenancy, scene.flavor, gpus=8)

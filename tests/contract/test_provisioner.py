@@ -9,6 +9,9 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Ref
 from provisioning.desired.manifests import KUEUE
 from tests.contract.raw import eventually
+from tests.contract.test_guards import space
+
+__all__ = ["space"]
 
 OURS = {"app.kubernetes.io/managed-by": "quartermaster"}
 NAMESPACE: Ref = ("v1", "Namespace")
@@ -150,6 +153,38 @@ def test_it_reads_the_dashboards_it_makes_and_no_other_config_map(
     )
     refused(lambda: provisioner.list(config_map))
     refused(lambda: provisioner.get(config_map, "kube-root-ca.crt", "kube-system"))
+
+
+def test_it_gives_a_run_another_time_limit_and_changes_nothing_else_of_work(
+    provisioner: Cluster, admin: Cluster, space: str
+) -> None:
+    job: Ref = ("batch/v1", "Job")
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10"}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    for name, labels in (("run", {"quartermaster.io/run": "run"}), ("other", {})):
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        admin.create(
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": name, "namespace": space},
+                "spec": {"suspend": True, "template": template},
+            }
+        )
+    longer = {"spec": {"activeDeadlineSeconds": 7_200}}
+    # The binding of a namespace that was made just now is in force a moment later.
+    eventually(lambda: provisioner.can_i("patch", job, space))
+    provisioner.merge(job, "run", space, longer)
+    found = admin.get(job, "run", space)
+    assert found is not None
+    assert found["spec"]["activeDeadlineSeconds"] == 7_200
+    assert "changes the time limits of its runs alone" in refused(
+        lambda: provisioner.merge(job, "other", space, longer)
+    )
+    for change in ({"suspend": False}, {"parallelism": 9}):
+        assert "changes only how long a run may go on" in refused(
+            lambda change=change: provisioner.merge(job, "run", space, {"spec": change})
+        )
 
 
 @pytest.mark.parametrize(

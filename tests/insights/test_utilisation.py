@@ -227,11 +227,17 @@ def test_the_list_is_narrowed_to_a_team_and_a_kind(
     rows = client.get(f"{PAGE}?team=speech").context["rows"]
     assert [row["cells"][0]["text"] for row in rows] == ["Speech"]
     assert len(client.get(f"{PAGE}?flavor=training/a100").context["rows"]) == 2
-    for query in ("team=nobody", "team=empty"):
-        factories.team("Empty") if query == "team=empty" else None
-        none = client.get(f"{PAGE}?{query}")
-        assert none.context["rows"] == []
-        assert "Nothing is held like this" in none.content.decode()
+    none = client.get(f"{PAGE}?team=nobody")
+    assert none.context["rows"] == []
+    assert "Nothing is held like this" in none.content.decode()
+    factories.team("Empty")
+    empty = client.get(f"{PAGE}?team=empty")
+    assert "This team holds no GPUs" in empty.content.decode()
+    assert empty.context["filter"].errors == {}
+    client.force_login(scene.ada)
+    strange = client.get(f"{PAGE}?team=empty").content.decode()
+    assert "Nothing is held like this" in strange
+    assert "Empty" not in strange
 
 
 def test_what_is_held_is_found_from_where_people_look_for_it(

@@ -309,6 +309,23 @@ def test_what_a_hub_would_refuse_is_refused_in_words(
     assert not NotebookServer.objects.exists()
 
 
+def test_a_name_that_a_hub_refuses_is_refused_before(
+    tenancy: Tenancy, ada: User
+) -> None:
+    with pytest.raises(BadInput, match="right-to-left override") as refused:
+        actions.launch(
+            tenancy.pk,
+            "a100",
+            {"size": "one"},
+            by=ada,
+            key="one",
+            now=timezone.now(),
+            title="\u202egnp.exe",
+        )
+    assert refused.value.field == "title"
+    assert not NotebookServer.objects.exists()
+
+
 def test_only_the_team_launches_and_only_its_leads_and_the_owner_stop(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:

@@ -273,6 +273,18 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
     found = busy.terminal.json("show", second)
     assert found["why"]["what"] in said
     assert found["why"]["do"] in said
+    dry = busy.terminal("limit", "first", "+2h", "--dry-run").stdout
+    assert "3 h" in dry.splitlines()[0]
+    assert busy.terminal.json("show", "first")["limit_seconds"] == 3_600
+    set_ = busy.terminal("limit", "first", "+2h")
+    assert set_.stdout == dry
+    assert busy.terminal.json("show", "first")["limit_seconds"] == 3 * 3_600
+    unread = busy.terminal("limit", "first", "soon")
+    assert (unread.exit_code, unread.stderr) == (
+        2,
+        "TIME takes a time such as 4h, 90m, 1h30m or 2d, not 'soon'.\n",
+    )
+
     stopped = busy.terminal("stop", "second", "--wait")
     assert (stopped.exit_code, stopped.stderr.splitlines()[-1]) == (
         0,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -17,6 +18,7 @@ from tests.calling import Caller
 from tests.pages import parsed
 from tests.services.process import wait_until
 from tests.workloads.conftest import JOB, Watched, is_read, watching
+from tests.workloads.test_kept import owned
 from tests.workloads.test_runs import ASKED, follow, look_after, submit, there, until
 from tests.workloads.test_runs_page import FRAME, MOST_QUERIES
 from workloads.models import Attempt, ClusterObject, Run
@@ -25,6 +27,7 @@ from workloads.runs.notices import ended_message
 from workloads.runs.pages.page import MOST_ATTEMPTS
 from workloads.runs.sending import end
 from workloads.runs.states import State
+from workloads.watching.kept import copy_of
 
 SECOND = timedelta(seconds=1)
 MADE_ROOM = "The queue stopped it because it made room for another job."
@@ -48,6 +51,18 @@ def pushed_out(watched: Watched) -> Run:
     """Another run that takes all that the team has, sent and not looked after any more."""
     urgent = replace(ASKED, title="prio", priority="scheduled-training")
     return look_after(submit(watched, urgent, key="two"))
+
+
+def kept(watched: Watched, body: dict[str, Any]) -> None:
+    """Keep a copy of an object of the team's namespace, as a watcher does."""
+    body["metadata"]["namespace"] = watched.namespace
+    ClusterObject.objects.create(
+        cluster=watched.cluster,
+        kind=body["kind"],
+        namespace=watched.namespace,
+        name=body["metadata"]["name"],
+        body=copy_of(body),
+    )
 
 
 def in_copy(run: Run, *, evicted: bool) -> bool:
@@ -369,3 +384,30 @@ def test_looking_again_at_a_run_with_a_past_costs_one_query_more(
 
     # The watcher still copies: a look after which nothing has changed is meant.
     wait_until(lambda: asked() <= MOST_QUERIES + 1, what="a look without news")
+
+
+def test_pods_that_are_seen_before_what_lets_them_in_begin_no_attempt(
+    watched: Watched,
+) -> None:
+    now = timezone.now()
+    run = factories.run(
+        watched.tenancy,
+        watched.ada,
+        state="waiting",
+        created_at=now - 9 * SECOND,
+        sent_at=now - 9 * SECOND,
+    )
+    kept(watched, owned("Job", run.name, "j1", spec={"template": {"spec": {}}}))
+    ready = [{"type": "Ready", "status": "True"}]
+    pod = owned("Pod", f"{run.name}-0", "p1", "Job", run.name, "j1", spec={})
+    kept(watched, pod | {"status": {"phase": "Running", "conditions": ready}})
+    follow(run)
+    assert (run.state, run.run_attempts.count()) == ("waiting", 0)
+    workload = owned("Workload", "w", "w1", "Job", run.name, "j1", spec={})
+    let_in = [
+        {"type": kind, "status": status, "lastTransitionTime": now.isoformat()}
+        for kind, status in (("Admitted", "True"), ("PodsReady", "False"))
+    ]
+    kept(watched, workload | {"status": {"conditions": let_in}})
+    follow(run)
+    assert (run.state, run.run_attempts.count()) == ("starting", 0)

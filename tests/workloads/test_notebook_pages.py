@@ -419,9 +419,16 @@ def test_a_maintenance_that_stops_a_notebook_stands_among_what_comes(
         maintenance_ends_at=starts + timedelta(hours=4),
         maintenance_drains=drains,
     )
-    story = browser(ada).get(f"/notebooks/{server.pk}").context["story"]
-    coming = [one["at"] for one in story if "maintenance" in one["title"]]
+    shown = browser(ada).get(f"/notebooks/{server.pk}")
+    coming = [
+        one["at"] for one in shown.context["story"] if "maintenance" in one["title"]
+    ]
     assert coming == ([starts] if drains else [])
+    becomes = "stops what runs then" if drains else "it can be interrupted"
+    assert becomes in shown.context["maintained"]
+    Cluster.objects.update(maintenance_starts_at=timezone.now())
+    during = browser(ada).get(f"/notebooks/{server.pk}")
+    assert during.context["maintained"] == ""
 
 
 def test_a_start_that_waits_says_why_as_a_run_does(

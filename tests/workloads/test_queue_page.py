@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
+from fleet.models import Cluster
 from provisioning import reconcile
 from provisioning.models import Tenancy
 from tests import factories
@@ -191,6 +192,18 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(
     assert "has said nothing since" in shared.page(shared.watched.ada)
     Feed.objects.update(listed_at=None, silent_since=None)
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
+
+
+def test_what_fits_is_not_told_while_nothing_starts(shared: Shared) -> None:
+    ada, now = shared.watched.ada, timezone.now()
+    assert "pod that fits now" in shared.page(ada)
+    Cluster.objects.filter(pk=shared.watched.cluster.pk).update(
+        maintenance_starts_at=now - timedelta(minutes=1),
+        maintenance_ends_at=now + timedelta(hours=1),
+    )
+    during = shared.page(ada)
+    assert "pod that fits now" not in during
+    assert "nothing new starts" in during
 
 
 def test_what_was_let_in_and_is_on_no_node_yet_does_not_have_its_gpus(

@@ -154,7 +154,8 @@ def limited(run: Run, seconds: int) -> None:
             found["activeDeadlineSeconds"] = seconds
 
     limit(run.manifests)
-    run.save(update_fields=["manifests"])
+    run.limit_seconds = run.limit_on_cluster = seconds
+    run.save(update_fields=["manifests", "limit_seconds", "limit_on_cluster"])
 
 
 def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(

@@ -95,6 +95,8 @@ class Migration(migrations.Migration):
                 ("gpus", models.PositiveIntegerField()),
                 ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
                 ("limit_seconds", models.PositiveIntegerField(null=True)),
+                ("limit_on_cluster", models.PositiveIntegerField(null=True)),
+                ("limit_changed_at", models.DateTimeField(null=True)),
                 (
                     "state",
                     models.CharField(
@@ -157,6 +159,15 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="runs",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "limit_changed_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
@@ -254,6 +265,20 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_run_is_stopped_by_somebody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("limit_changed_at", None), ("limit_changed_by", None)
+                            ),
+                            models.Q(
+                                ("limit_changed_at__isnull", False),
+                                ("limit_changed_by__isnull", False),
+                                ("limit_seconds__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_time_limit_is_changed_by_somebody",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

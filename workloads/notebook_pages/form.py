@@ -12,11 +12,11 @@ from notebooks.profiles.document import Document, Option, chosen_beforehand
 from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.servers.actions import MAX_REASON
 from web.fields import MomentField, StrictForm
+from web.names import LONGEST_NAME
 from web.refusals import Refused
 
 # What an input of an option is called, as a refusal names it.
 OPTION = "options."
-MAX_TITLE = 60
 
 
 class LaunchForm(forms.Form):
@@ -26,10 +26,10 @@ class LaunchForm(forms.Form):
     profile = forms.CharField(widget=forms.HiddenInput, max_length=40)
     title = forms.CharField(
         label="Name",
-        max_length=MAX_TITLE,
+        max_length=LONGEST_NAME,
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        error_messages={"max_length": f"Write at most {MAX_TITLE} characters."},
+        error_messages={"max_length": f"Write at most {LONGEST_NAME} characters."},
     )
 
     def __init__(

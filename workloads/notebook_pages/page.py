@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from accounts.models import Team, User
 from allocations.ends.carrying import Uncarried
+from fleet.maintenance import save_before_words
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profile_desk.kept import offered_instead, retired_words
@@ -331,6 +332,18 @@ def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
             }
         )
     return found
+
+
+def maintenance_words(one: ServerSeen, now: datetime) -> str:
+    """What to save before a planned maintenance, and why; empty where it concerns the server no more by then."""
+    cluster = one.server.tenancy.cluster
+    planned = cluster.maintenance(now)
+    if planned is None or planned.is_on(now) or not State(one.server.state).is_live:
+        return ""
+    if one.ends_at is not None and one.ends_at <= planned.starts:
+        return ""
+    at = moment(planned.starts, now)
+    return save_before_words(cluster.title, at, planned.drains)
 
 
 def story_of(one: ServerSeen, *, now: datetime) -> list[Entry]:

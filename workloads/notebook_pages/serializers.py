@@ -13,9 +13,9 @@ from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.profiles.states import State as ProfileState
 from notebooks.servers.actions import MAX_REASON
 from notebooks.servers.states import State, StopReason
+from web.names import LONGEST_NAME
 from web.strict import Choice, Moment, PageQuery, StrictSerializer, Text
 from workloads.api import WhySerializer
-from workloads.notebook_pages.form import MAX_TITLE
 from workloads.notebook_pages.page import may_open, sentence_of
 from workloads.notebook_pages.shown import address_of, idle_of
 
@@ -27,7 +27,7 @@ class LaunchSerializer(StrictSerializer):
     """Which profile to launch and what is chosen in it; see `/api/v1/places/{id}/profiles/`."""
 
     profile = Text(max_length=40)
-    title = Text(max_length=MAX_TITLE, required=False, allow_blank=True)
+    title = Text(max_length=LONGEST_NAME, required=False, allow_blank=True)
     options = serializers.DictField(
         child=Text(max_length=MAX_VALUE),
         required=False,

@@ -120,6 +120,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "exempt": server.is_exempt(now),
         "idle_unknown": page.idle_unknown_of(seen, now),
         "going_first": page.going_first_of(seen),
+        "maintained": page.maintenance_words(seen, now),
         "hub_notice": page.hub_notice_of(seen.hub, now, of_server=True),
         "figures": page.figures_of(seen, now),
         "story": page.story_of(seen, now=now),

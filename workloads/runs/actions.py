@@ -17,6 +17,7 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, Conflict, NoRight
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
+from workloads.runs.planning.new_limit import NewLimit, new_limit_of
 from workloads.runs.planning.places import place_of
 from workloads.runs.planning.plan import Plan, Problem, Submission, plan
 from workloads.runs.planning.resuming import (
@@ -114,6 +115,7 @@ def _keep(
         gpus=found.gpus,
         usd_per_hour=found.usd_per_hour,
         limit_seconds=found.seconds,
+        limit_on_cluster=found.seconds,
         created_at=now,
         requeue_at=now,
         again_of=again_of,
@@ -162,7 +164,7 @@ def preview_again(
 
 
 def _anew(run: Run) -> Submission:
-    return replace(submission_of(run.submission), resume_from="")
+    return replace(submission_of(run.current_submission), resume_from="")
 
 
 def preview_resume(
@@ -227,7 +229,7 @@ def _refuse_without_checkpoints(run: Run) -> None:
 def _resumed(
     tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str
 ) -> ChangedPlan:
-    before = replace(submission_of(run.submission), resume_from=run.checkpoints)
+    before = replace(submission_of(run.current_submission), resume_from=run.checkpoints)
     found = _changed(tenancy, run, before, changes, by=by, key=key)
     refused = refused_resume(before, found.asked, found, written=run.manifests)
     return replace(found, problems=[*found.problems, *refused])
@@ -298,8 +300,54 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
     return run
 
 
+def preview_limit(run_id: int, minutes: int, *, by: User, now: datetime) -> NewLimit:
+    """What `change_limit` would change; raises as that."""
+    run = Run.objects.described().get(pk=run_id)
+    _refuse_stranger(run, by)
+    return new_limit_of(run, minutes, now=now)
+
+
+@transaction.atomic
+def change_limit(run_id: int, *, minutes: int, by: User, now: datetime) -> Run:
+    """Have a run end at another time limit, of which a worker tells the cluster at once. The same changes nothing.
+
+    Raises NoRight, and Conflict and BadInput as `new_limit_of`.
+    """
+    run = Run.objects.locked().get(pk=run_id)
+    _refuse_stranger(run, by)
+    before, found = run.limit_seconds, new_limit_of(run, minutes, now=now)
+    if found.seconds == before:
+        return run
+    run.limit_seconds, run.limit_changed_at, run.limit_changed_by = (
+        found.seconds,
+        now,
+        by,
+    )
+    fields = ["limit_seconds", "limit_changed_at", "limit_changed_by"]
+    run.save(update_fields=[*fields, *run.retry(now=now)])
+    record(
+        Kind.RUN_LIMIT_CHANGED,
+        actor=by.as_actor(),
+        subject=("run", run.pk),
+        team_id=run.team_id,
+        name=run.name,
+        seconds=found.seconds,
+        before=before,
+    )
+    enqueue_on_commit(run.pk)
+    return run
+
+
+def _refuse_stranger(run: Run, by: User) -> None:
+    if not may_stop(run.team_id, by):
+        raise NoRight(
+            "People of the team and platform leads change a run's time limit.",
+            code="not_of_the_team",
+        )
+
+
 def may_stop(team_id: int, by: User) -> bool:
-    """Whether this person may end a team's work and read its logs: those of the team, and platform leads."""
+    """Whether this person may end a team's work, now or by a limit, and read its logs: its people, platform leads."""
     return team_id in by.team_ids or by.may(Permission.GIVE_BACK_FOR_TEAMS)
 
 

@@ -38,12 +38,14 @@ from workloads.runs.serializers import (
     ChangesSerializer,
     LogQuery,
     LogSerializer,
+    NewLimitSerializer,
     PlanSerializer,
     RunPlacesSerializer,
     RunQuery,
     RunSerializer,
     RunShortSerializer,
     SubmissionSerializer,
+    TimeLimitSerializer,
 )
 from workloads.runs.shown import reasons_of, seen_run, source_of
 from workloads.templates.library import lacking, without_topology
@@ -76,8 +78,10 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     keyed = frozenset({"create", "again", "resume"})
     bodyless = frozenset({"stop"})
     conflicting = frozenset({"logs"})
-    previews = frozenset({"preview", "again_preview", "resume_preview"})
-    asking = frozenset({"create", "again", "resume", "stop"})
+    previews = frozenset(
+        {"preview", "again_preview", "resume_preview", "limit_preview"}
+    )
+    asking = frozenset({"create", "again", "resume", "stop", "limit"})
     reasons: Mapping[int, Explanation] = {}
 
     def get_queryset(self) -> QuerySet[Run]:
@@ -150,6 +154,29 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         run = self.get_object()
         actions.stop(run.pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
+
+    @extend_schema(request=TimeLimitSerializer, responses=RunSerializer)
+    @action(detail=True, methods=["post"])
+    def limit(self, call: Call, pk: int) -> Response:
+        """Give a run another time limit while it waits or runs; it goes on meanwhile.
+
+        A worker tells the cluster within seconds. The same limit again changes nothing.
+        """
+        run, minutes = self.get_object(), self.body(TimeLimitSerializer)["minutes"]
+        actions.change_limit(
+            run.pk, minutes=minutes, by=self.caller, now=timezone.now()
+        )
+        return Response(self._full(self.get_object()))
+
+    @extend_schema(request=TimeLimitSerializer, responses=NewLimitSerializer)
+    @action(detail=True, methods=["post"], url_path="limit/preview")
+    def limit_preview(self, call: Call, pk: int) -> Response:
+        """Until when it would run, what it would cost at most, and what can stop it before; nothing is stored."""
+        run, minutes = self.get_object(), self.body(TimeLimitSerializer)["minutes"]
+        found = actions.preview_limit(
+            run.pk, minutes, by=self.caller, now=timezone.now()
+        )
+        return Response(self.shown(found, NewLimitSerializer))
 
     @extend_schema(request=ChangesSerializer, responses={201: RunSerializer})
     @action(detail=True, methods=["post"])

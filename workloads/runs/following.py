@@ -26,9 +26,11 @@ from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import job_of, workload_of
 from workloads.reasons.stops import is_for_good, why_stopped
 from workloads.runs import attempts
+from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Attempt, Run
 from workloads.runs.sending import Clock, end
 from workloads.runs.states import State
+from workloads.templates.time_limits import timed_job
 from workloads.watching.kept import JOBS, kinds_of
 
 # A copy that is older than this after the sending may not have the run yet.
@@ -150,6 +152,10 @@ def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) ->
     state = STATES[seen.state]
     if state is State.FAILED and _is_behind(piece, seen, now):
         return
+    if state is State.RUNNING and piece.workload is None:
+        # Its pods come by a watch of their own, before that which tells since when all of them are ready.
+        return
+    _know_limit(run, piece, now=now)
     goes_on = state is State.RUNNING or state.is_over
     if run.running_since is not None and not (goes_on and _is_same(run, piece)):
         _finish(run, piece, seen, known, now=now)
@@ -170,6 +176,31 @@ def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) ->
     _hold_up(run, piece, seen, state)
     if state != run.state:
         Run.objects.live().filter(pk=run.pk, state=run.state).update(state=state)
+
+
+def _know_limit(run: Run, piece: Piece, *, now: datetime) -> None:
+    """Write down which time limit the cluster has, and have a worker put one right that is not the run's.
+
+    A JobSet that begins anew makes its Jobs with the limit that it was created with.
+    """
+    name = timed_job(run.main)
+    jobs = (one for one in (piece.job, *piece.parts) if one is not None)
+    job = next(
+        (one for one in jobs if text(part(one, "metadata"), "name") == name), None
+    )
+    limit = job_of(job).limit if job is not None else None
+    if (
+        name is None
+        or limit is None
+        or limit == timedelta(seconds=run.limit_on_cluster or 0)
+    ):
+        return
+    as_it_was = Run.objects.live().filter(
+        pk=run.pk, limit_on_cluster=run.limit_on_cluster
+    )
+    seconds = int(limit.total_seconds())
+    if as_it_was.update(limit_on_cluster=seconds, requeue_at=now):
+        enqueue_on_commit(run.pk)
 
 
 def _never_began(run: Run, piece: Piece, seen: Work) -> bool:

@@ -20,8 +20,14 @@ from workloads.reading.pods import label_of
 from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.states import OVER, State
 from workloads.templates.pods import checkpoints_in
+from workloads.templates.run import MINUTE
+from workloads.templates.time_limits import timed_job
 
 LATELY = timedelta(days=1)
+# Without a limit both are null, which is neither.
+OTHER_LIMIT = Q(limit_on_cluster__lt=F("limit_seconds")) | Q(
+    limit_on_cluster__gt=F("limit_seconds")
+)
 
 
 # Each of the two has a type of manager of its own; the one that is made here has the methods of both.
@@ -39,9 +45,10 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         )
 
     def to_do(self) -> "RunQuerySet":
-        """Those that a worker has to do something for: to send, to stop or to clear away."""
+        """Those that a worker has to do something for: to send, to stop, or to give another time limit."""
         return self.filter(
-            Q(sent_at=None) | Q(stop_asked_at__isnull=False), ended_at=None
+            Q(sent_at=None) | Q(stop_asked_at__isnull=False) | OTHER_LIMIT,
+            ended_at=None,
         )
 
     def due(self, now: datetime) -> "RunQuerySet":
@@ -57,6 +64,7 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
             "flavor__cluster",
             "requester",
             "stop_asked_by",
+            "limit_changed_by",
             "gpu_use",
         )
 
@@ -94,6 +102,12 @@ class Run(Row, Leased):
     gpus = models.PositiveIntegerField()
     usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     limit_seconds = models.PositiveIntegerField(null=True)
+    # The limit that the cluster had when it was last looked at or told; a worker makes it that of the run.
+    limit_on_cluster = models.PositiveIntegerField(null=True)
+    limit_changed_at = models.DateTimeField(null=True)
+    limit_changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
+    )
     state = models.CharField(
         max_length=10,
         choices=[(each.value, each.words) for each in State],
@@ -163,6 +177,15 @@ class Run(Row, Leased):
                 name="a_run_is_stopped_by_somebody",
             ),
             models.CheckConstraint(
+                condition=Q(limit_changed_at=None, limit_changed_by=None)
+                | Q(
+                    limit_changed_at__isnull=False,
+                    limit_changed_by__isnull=False,
+                    limit_seconds__isnull=False,
+                ),
+                name="a_time_limit_is_changed_by_somebody",
+            ),
+            models.CheckConstraint(
                 condition=~Q(state=State.STOPPED) | Q(stop_asked_at__isnull=False),
                 name="a_stopped_run_was_asked_to_stop",
             ),
@@ -185,8 +208,13 @@ class Run(Row, Leased):
 
     @property
     def same_desired(self) -> Q:
-        """What tells that nobody asked for its end since it was read."""
-        return Q(stop_asked_at=self.stop_asked_at)
+        """What tells that nobody asked for its end, or for another time limit, since it was read."""
+        return Q(stop_asked_at=self.stop_asked_at, limit_seconds=self.limit_seconds)
+
+    @property
+    def has_other_limit(self) -> bool:
+        """Whether the cluster does not have its time limit yet."""
+        return self.limit_on_cluster != self.limit_seconds
 
     @property
     def cluster(self) -> Cluster:
@@ -214,6 +242,21 @@ class Run(Row, Leased):
         return next(
             one for one in self.manifests if one["kind"] not in ("ConfigMap", "Service")
         )
+
+    @property
+    def can_change_limit(self) -> bool:
+        """Whether it can have another time limit: it goes on, has one, and is of a kind that takes another."""
+        is_bounded = self.limit_seconds is not None and bool(timed_job(self.main))
+        return is_bounded and not self.is_over and self.stop_asked_at is None
+
+    @property
+    def current_submission(self) -> dict[str, Any]:
+        """What it was submitted with, with the time limit that it has by now."""
+        kept: dict[str, Any] = self.submission
+        if self.limit_changed_at is None or self.limit_seconds is None:
+            return kept
+        minutes = self.limit_seconds // MINUTE
+        return {**kept, "values": {**kept["values"], "minutes": minutes}}
 
     @property
     def checkpoints(self) -> str:

@@ -1,4 +1,4 @@
-"""What a worker does for a run: create its objects, once, or take them away.
+"""What a worker does for a run: create its objects, once, give it another time limit, or take them away.
 
 One worker at a time holds a run's lease, and loses it within seconds of its death. Names are the run's own, so what was
 created before an answer was lost is found again and not created twice. A worker that slept until another one had the
@@ -28,6 +28,7 @@ from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
 from workloads.runs.states import State
 from workloads.templates.pods import RUN_LABEL
+from workloads.templates.time_limits import JOB, timed_job
 
 POD = ("v1", "Pod")
 # While pods have their grace, and after a call that failed.
@@ -79,8 +80,10 @@ def look_after(run_id: int, *, now: Clock) -> bool:
         client = client_for(lease.row.cluster)
         if lease.row.stop_asked_at is not None:
             _take_away(lease, client, now)
-        else:
+        elif lease.row.sent_at is None:
             _send(lease, client, now)
+        else:
+            _set_limit(lease, client, now)
     return True
 
 
@@ -110,6 +113,28 @@ def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:
     failpoints.reach("run.sent")
     if lease.finish(requeue_at=now(), now=now(), sent_at=now(), attempts=0, message=""):
         Run.objects.filter(pk=run.pk, state=State.SUBMITTED).update(state=State.WAITING)
+
+
+def _set_limit(lease: Lease[Run], client: Cluster, now: Clock) -> None:
+    """Have Kubernetes end the run at the time limit that it is to have; it counts from the same moment as before."""
+    run = lease.row
+    where, name = run.main["metadata"]["namespace"], timed_job(run.main)
+    if name is None:
+        raise PermanentError(
+            f"A {run.main['kind']} keeps its time limit.", code="invalid"
+        )
+    lease.check(now=now())
+    client.merge(
+        JOB, name, where, {"spec": {"activeDeadlineSeconds": run.limit_seconds}}
+    )
+    failpoints.reach("run.limited")
+    lease.finish(
+        requeue_at=now(),
+        now=now(),
+        limit_on_cluster=run.limit_seconds,
+        attempts=0,
+        message="",
+    )
 
 
 def _created(
@@ -173,12 +198,13 @@ def _take_away(lease: Lease[Run], client: Cluster, now: Clock) -> None:
 
 
 def _failed(lease: Lease[Run], error: ConnectorError, *, now: datetime) -> None:
-    """Book the next try; what the API server refuses for good ends the run, but never one that is being stopped."""
+    """Book the next try; what the API server refuses for good ends the run, but none that is there already."""
     run = lease.row
     if (
         isinstance(error, PermanentError)
         and error.code in FINAL
         and run.stop_asked_at is None
+        and run.sent_at is None
     ):
         _end(lease, State.REFUSED, now=now, message=error.message)
         return

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
+from web.names import LONGEST_NAME
 from web.parsing import LARGEST_BODY
 from web.strict import (
     Boolean,
@@ -21,7 +22,7 @@ from workloads.gpu_use.serializers import BusySerializer
 from workloads.runs.held_until import TooFew
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
-from workloads.runs.planning.plan import MAX_CLAIMS, MAX_TITLE, MAX_VALUE
+from workloads.runs.planning.plan import MAX_CLAIMS, MAX_VALUE
 from workloads.runs.planning.spot import spot_of
 from workloads.runs.states import State
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
@@ -73,7 +74,7 @@ class SubmissionSerializer(StrictSerializer):
 
     tenancy = Integer(min_value=1, help_text="One of `/api/v1/places/`.")
     template = Text(max_length=40)
-    title = Text(max_length=MAX_TITLE)
+    title = Text(max_length=LONGEST_NAME)
     flavor = Text(
         max_length=40,
         required=False,
@@ -107,7 +108,7 @@ class ChangesSerializer(StrictSerializer):
     """
 
     template = Text(max_length=40, required=False)
-    title = Text(max_length=MAX_TITLE, required=False)
+    title = Text(max_length=LONGEST_NAME, required=False)
     flavor = Text(
         max_length=40,
         required=False,
@@ -443,6 +444,10 @@ class RunShortSerializer(serializers.Serializer[Run]):
     limit_seconds = serializers.IntegerField(
         allow_null=True, help_text="It begins anew each time that its queue lets it in."
     )
+    limit_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When its time limit ends it; null while it does not run.",
+    )
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
     why = serializers.SerializerMethodField()
@@ -468,6 +473,30 @@ class RunShortSerializer(serializers.Serializer[Run]):
     def get_cost(self, run: Run) -> str:
         """USD so far."""
         return f"{run.cost(self.context['now']):.2f}"
+
+
+class TimeLimitSerializer(StrictSerializer):
+    """Another time limit of a run."""
+
+    minutes = serializers.IntegerField(
+        min_value=1,
+        max_value=10**6,
+        help_text="Within what the run's template allows.",
+    )
+
+
+class NewLimitSerializer(serializers.Serializer[Any]):
+    """What another time limit makes of a run."""
+
+    limit_seconds = serializers.IntegerField(source="seconds")
+    ends_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When it ends at the latest; null while it does not run.",
+    )
+    usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2)
+    early_stops = serializers.CharField(
+        help_text="What can stop it before, in a sentence; empty where nothing is known to."
+    )
 
 
 class RunPodSerializer(serializers.Serializer[Any]):
@@ -519,6 +548,9 @@ class RunSerializer(RunShortSerializer):
 
     is_resumed = serializers.BooleanField(
         help_text="Whether it goes on from the last checkpoint of `again_of`."
+    )
+    can_change_limit = serializers.BooleanField(
+        help_text="Whether `limit/` gives it another time limit."
     )
     submission = serializers.DictField()
     checkpoints = serializers.CharField(

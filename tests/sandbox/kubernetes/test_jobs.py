@@ -280,6 +280,20 @@ def test_a_job_that_is_active_for_too_long_fails_and_its_pods_go(world: World) -
     )
 
 
+def test_another_deadline_of_a_job_counts_from_when_it_became_active(
+    world: World,
+) -> None:
+    world.job("vision", "long", spec={"activeDeadlineSeconds": 30})
+    world.pass_time(20)
+    where = "/apis/batch/v1/namespaces/vision/jobs/long"
+    for seconds, phases in ((60, ["Running"]), (45, ["Running"]), (25, [])):
+        world.send("PATCH", where, {"spec": {"activeDeadlineSeconds": seconds}})
+        world.pass_time(10 if seconds == 60 else 0.1)
+        assert world.phases("vision") == phases
+    [*_, ended] = world.get_job("vision", "long")["status"]["conditions"]
+    assert ended["reason"] == "DeadlineExceeded"
+
+
 def test_pods_of_an_indexed_job_have_numbers_and_each_has_to_succeed(
     world: World,
 ) -> None:

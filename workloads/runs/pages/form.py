@@ -9,8 +9,8 @@ from django import forms
 from provisioning.desired import priorities
 from ui.parts import Lack
 from web.fields import StrictForm, WholeNumberField, set_choices
+from web.names import LONGEST_NAME
 from workloads.runs.planning.plan import (
-    MAX_TITLE,
     Place,
     Problem,
     Submission,
@@ -51,7 +51,7 @@ class RunForm(StrictForm):
 
     title = forms.CharField(
         label="Name",
-        max_length=MAX_TITLE,
+        max_length=LONGEST_NAME,
         help_text="What it is called here and, shortened, on the cluster.",
     )
     flavor = forms.ChoiceField(label="Kind of GPU", required=False)

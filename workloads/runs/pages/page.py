@@ -32,13 +32,12 @@ from workloads.explanations import Explanation
 from workloads.reasons.limits import MORE_TIME
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.held_until import (
-    too_few_before,
     too_few_for_plan,
     too_few_words,
 )
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
-from workloads.runs.planning.maintained import maintenance_stop_of, maintenance_words
+from workloads.runs.planning.maintained import maintenance_stop_of
 from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
@@ -305,6 +304,15 @@ def _limit_words(seen: RunSeen, now: datetime) -> str:
     return f"of at most {length_of(run.limit_seconds)}{each}{until}"
 
 
+def other_limit_words(run: Run) -> str:
+    """That the cluster does not have the run's time limit yet, and why; empty where it has."""
+    if run.is_over or run.sent_at is None or not run.has_other_limit:
+        return ""
+    if run.message:
+        return f"The cluster has not taken the new time limit yet: {run.message}"
+    return "The new time limit is on its way to the cluster."
+
+
 def _cost_words(seen: RunSeen) -> str:
     """What an hour of it costs, and the most that all of it can while more may come."""
     rate, most = f"{usd(seen.run.usd_per_hour)} an hour", seen.run.usd_at_limit
@@ -327,19 +335,6 @@ def busy_of_page(run: Run, now: datetime) -> BusyShown | None:
     )
 
 
-def ends_of(run: Run, now: datetime) -> str:
-    """That a run which goes on can be stopped before it has ended, and by what; empty where nothing is known to."""
-    if run.is_over or run.stop_asked_at is not None:
-        return ""
-    # One that waits may run for as long from whenever it begins.
-    until = run.limit_at
-    if until is None and run.limit_seconds:
-        until = now + timedelta(seconds=run.limit_seconds)
-    found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until, now=now)
-    said = [too_few_words(found, run.tenancy, now=now), maintenance_words(run, now)]
-    return " ".join(filter(None, said))
-
-
 def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
     """What happened to a run, and what comes."""
     run = seen.run
@@ -349,6 +344,12 @@ def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
     if run.sent_at is not None:
         found.append(entry_of("past", "Created on the cluster", run.sent_at))
     found += _attempts_of(seen, may_read=may_read)
+    if run.limit_changed_at is not None and run.limit_changed_by is not None:
+        title, who = (
+            f"Time limit set to {length_of(run.limit_seconds)}",
+            run.limit_changed_by,
+        )
+        found.append(entry_of("past", title, run.limit_changed_at, who=who.name))
     if run.stop_asked_at is not None and run.stop_asked_by is not None:
         found.append(
             entry_of(

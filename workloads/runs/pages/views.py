@@ -40,6 +40,7 @@ from workloads.runs.models import KeptLog, Run
 from workloads.runs.pages import page
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
+from workloads.runs.planning.early_stops import early_stop_words
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
 from workloads.runs.pods import PodSeen
@@ -145,13 +146,15 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "busy": page.busy_of_page(found, now),
         "story": page.story_of(seen, may_read=may_stop, now=now),
         # What renews itself every two seconds stands below it.
-        "ends": "" if getattr(request, "htmx", False) else page.ends_of(found, now),
+        "ends": "" if getattr(request, "htmx", False) else early_stop_words(found, now),
         "mending": page.mending_of(found) if is_member else None,
         "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),
         "is_member": is_member,
         "may_stop": may_stop and not found.is_over and found.stop_asked_at is None,
+        "may_change_limit": may_stop and found.can_change_limit,
+        "other_limit": page.other_limit_words(found),
         "may_read": may_stop,
         "again": again_link(found.team.slug, found.pk),
         "resume": resume_link(found.team.slug, found.pk),
@@ -482,7 +485,7 @@ class _Chosen:
             template=self.template,
             place=self.place,
             volumes=self.volumes,
-            resumes=self.resumed.submission if self.resumed else None,
+            resumes=self.resumed.current_submission if self.resumed else None,
             folder=kept,
         )
 
@@ -515,7 +518,7 @@ class _Chosen:
         given = self.given
         if self.again:
             changed = {name: given[name] for name in FILLED_IN if name in given}
-            given = starts_again(self.again.submission) | changed
+            given = starts_again(self.again.current_submission) | changed
         return starts(self.template, self.place, given)
 
     @property

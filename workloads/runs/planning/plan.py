@@ -10,6 +10,7 @@ from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from provisioning.desired.quantities import CPU, MEMORY
+from web.names import refused_name
 from workloads.reasons.words import larger_than, never_more
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
 from workloads.runs.planning.sizes import Room, Sizes, beyond, size_words
@@ -34,7 +35,7 @@ from workloads.templates.run import (
     run_of,
 )
 
-MAX_TITLE, MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 60, 8, 50, 1_000
+MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 8, 50, 1_000
 SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 GIT_IMAGE = "docker.io/alpine/git:2.49.1"
 
@@ -377,14 +378,8 @@ def _as_text(value: Value) -> str:
 def _of_the_frame(asked: Submission, place: Place) -> list[Problem]:
     """What is wrong with what every template has: title, priority, script, volumes, variables, image."""
     found: list[Problem] = []
-    title = asked.title.strip()
-    if not title or len(title) > MAX_TITLE or not title.isprintable():
-        found.append(
-            Problem(
-                field="title",
-                text=f"Give the run a name of at most {MAX_TITLE} characters in one line.",
-            )
-        )
+    if refused := refused_name(asked.title):
+        found.append(Problem(field="title", text=refused))
     if asked.priority and asked.priority not in place.priorities:
         known = ", ".join(place.priorities)
         found.append(
