@@ -9,7 +9,7 @@ from django.db.models.functions import Concat
 
 from accounts import people
 from accounts.models import GroupHeld, SeatFill
-from approvals.decisions.seats import RIGHTS, IdText
+from approvals.decisions.seats import PERSON, RIGHTS, IdText, written_seat
 from approvals.models import Request, Step, StepQuerySet
 from approvals.states import State
 
@@ -45,14 +45,12 @@ def vacant() -> StepQuerySet:
     in_group = groups.filter(seat=seat, user__in=people.present()).exclude(
         user=requester
     )
-    named: Any = people.present().annotate(seat=Concat(Value("person:"), IdText("oid")))
+    named: Any = people.present().annotate(seat=written_seat("oid"))
     filled |= Q(Exists(in_group)) | Q(
         Exists(named.filter(seat=seat).exclude(pk=requester))
     )
     read = SeatFill.objects.filter(seat=seat, read_at__isnull=False)
-    return undone.filter(Q(seat__startswith="person:") | Q(Exists(read))).exclude(
-        filled
-    )
+    return undone.filter(Q(seat__startswith=PERSON) | Q(Exists(read))).exclude(filled)
 
 
 def empty_seats() -> list[EmptySeat]:

@@ -7,6 +7,7 @@ from django.db.models import F
 
 from accounts import people
 from accounts.models import User
+from approvals.decisions.seats import seat_of_person
 from approvals.judging.inputs import derive
 from approvals.models import Request, Step
 from policy.document import LEADS, MANAGERS, StepPlan
@@ -81,7 +82,7 @@ def seat_of(plan: StepPlan, requester: User) -> tuple[str, str]:
     oid = str(chain[plan.level - 1])
     known = people.of_oids([oid])
     return (
-        f"person:{oid}",
+        seat_of_person(oid),
         f"{known[0].name}, manager" if known else "the requester’s manager",
     )
 

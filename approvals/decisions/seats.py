@@ -16,6 +16,8 @@ RIGHTS: Mapping[str, Permission] = {
     PLATFORM_LEADS: Permission.DECIDE_AS_PLATFORM,
     ENGINEERING_LEADERSHIP: Permission.DECIDE_AS_LEADERSHIP,
 }
+# How the seat of one person begins; their object id follows.
+PERSON = "person:"
 ID_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
@@ -36,6 +38,11 @@ class IdText(Func):
         )
 
 
+def written_seat(oid: str) -> Concat:
+    """The seat of the person whose object id this column has, for a query."""
+    return Concat(Value(PERSON), IdText(oid))
+
+
 def sits(user: User, seat: str) -> bool:
     """Whether this seat is the person's own now."""
     if seat in RIGHTS:
@@ -50,14 +57,19 @@ def sits(user: User, seat: str) -> bool:
     )
 
 
-def is_of_the_directory(seat: str) -> bool:
-    """Whether who has this seat is read from the directory by itself, unlike one person of whom Entra ID told."""
-    return not seat.startswith("person:")
+def seat_of_person(oid: object) -> str:
+    """The seat of one person, by their object id."""
+    return f"{PERSON}{oid}"
+
+
+def is_person(seat: str) -> bool:
+    """Whether a seat is one person's, of whom Entra ID told; who has any other is read from the directory by itself."""
+    return seat.startswith(PERSON)
 
 
 def pace_seat(seat: str) -> str:
     """What a seat's pace is counted under: every manager's is one, as nobody's own is said."""
-    return MANAGERS if seat.startswith("person:") else seat
+    return MANAGERS if is_person(seat) else seat
 
 
 def seats_of(user: User, givers: Iterable[User]) -> list[str]:
@@ -68,7 +80,7 @@ def seats_of(user: User, givers: Iterable[User]) -> list[str]:
             continue
         seats |= {seat for seat, right in RIGHTS.items() if each.may(right)}
         seats |= {f"group:{oid}" for oid in each.groups}
-        seats.add(f"person:{each.oid}")
+        seats.add(seat_of_person(each.oid))
     return sorted(seats)
 
 
@@ -76,7 +88,7 @@ def seats_without_role(user: User) -> QuerySet[Any]:
     """The same of who has no role and stands in for nobody, as a subquery: to ask about them, none is read before."""
     groups = user.groups_held.values_list(Concat(Value("group:"), IdText("group")))
     return groups.union(
-        User.objects.filter(pk=user.pk).values_list(Value(f"person:{user.oid}"))
+        User.objects.filter(pk=user.pk).values_list(Value(seat_of_person(user.oid)))
     )
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from accounts.models import User
+from approvals.decisions.seats import pace_seat
 from approvals.models import Request, Step
 from approvals.requests.wanted import Wanted, environment_of
 from approvals.states import State
 from catalogue.offerings import OFFERINGS
-from policy.document import MANAGERS
 from policy.route_size import Earlier
 
 # A team that asks more often than this within a window is counted by its newest asks.
@@ -186,7 +186,7 @@ def _seats(rows: Iterable[Asked]) -> Mapping[int, tuple[str, ...]]:
         "request_id", "seat", "done_at"
     ):
         if done_at is not None or not granted[request_id]:
-            found[request_id].append(MANAGERS if seat.startswith("person:") else seat)
+            found[request_id].append(pace_seat(seat))
     return defaultdict(
         tuple, {request_id: tuple(sorted(seats)) for request_id, seats in found.items()}
     )

@@ -14,7 +14,7 @@ from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
 from approvals.decisions.routing import took
-from approvals.decisions.seats import pace_seat
+from approvals.decisions.seats import PERSON, pace_seat
 from approvals.models import Request, Step
 from approvals.requests.prices import price_words
 from approvals.requests.wanted import Wanted
@@ -149,7 +149,7 @@ def usual_wait(seats: Sequence[str]) -> timedelta | None:
 
 def _median(seat: str) -> timedelta | None:
     """Half of the newest samples of a seat took less."""
-    of_seat = Q(seat__startswith="person:") if seat == MANAGERS else Q(seat=seat)
+    of_seat = Q(seat__startswith=PERSON) if seat == MANAGERS else Q(seat=seat)
     newest = Step.objects.filter(of_seat, done_at__isnull=False).order_by("-done_at")
     samples = newest.only("opened_at", "done_at", "due_at", "paused_at", "plan")[
         :MOST_SAMPLES

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from accounts.models import SeatFill, User
 from approvals.decisions.routing import seat_of
-from approvals.decisions.seats import holders, is_of_the_directory
+from approvals.decisions.seats import holders, is_person
 from approvals.models import Step
 from policy.document import StepPlan
 
@@ -67,7 +67,7 @@ def sorted_out(seats: Iterable[Seat]) -> Vacancies:
     unread = [
         (seat, words)
         for seat, words in given
-        if is_of_the_directory(seat) and seat not in read
+        if not is_person(seat) and seat not in read
     ]
     tried = [
         row.tried_at
