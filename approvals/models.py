@@ -45,6 +45,18 @@ TRIED_AGAIN_AFTER = timedelta(minutes=1)
 REASON_SHOWN_FOR = timedelta(minutes=10)
 
 
+def _voted(user: User) -> Exists:
+    """Whether this person, or somebody in their seat, has voted on what a request asks now."""
+    return Exists(
+        Decision.objects.filter(
+            Q(by=user) | Q(seat_of=user),
+            request=OuterRef("pk"),
+            content_version=OuterRef("content_version"),
+            verdict__in=Decision.VOTES,
+        )
+    )
+
+
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
     """Ways to look at requests."""
 
@@ -86,24 +98,15 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         return self.filter(Q(team_id__in=user.team_ids) | Exists(asked) | Exists(said))
 
     def awaiting(self, user: User, now: datetime) -> "RequestQuerySet":
-        """Waiting for a decision that this person may make: not their own, not one they have a vote on."""
-        voted = Decision.objects.filter(
-            Q(by=user) | Q(seat_of=user),
-            request=OuterRef("pk"),
-            content_version=OuterRef("content_version"),
-            verdict__in=Decision.VOTES,
+        """Waiting for a decision that this person may make, by the rules of `decisions.deciders.seat_for`."""
+        steps = Step.objects.open().filter(
+            request=OuterRef("pk"), version=OuterRef("content_version")
         )
-        seats = seats_of(user, givers_for(user, now))
-        open_step = (
-            Step.objects.open()
-            .of(user, seats)
-            .filter(request=OuterRef("pk"), version=OuterRef("content_version"))
-        )
-        return (
-            self.waiting()
-            .exclude(requester=user)
-            .filter(Exists(open_step), ~Exists(voted))
-        )
+        may = Q(Exists(steps.of(user, seats_of(user, ()))))
+        for giver in givers_for(user, now):
+            lent = Q(Exists(steps.at(seats_of(giver, ()))), ~_voted(giver))
+            may |= lent & ~Q(requester=giver) & ~Q(team__in=user.team_ids)
+        return self.waiting().exclude(requester=user).filter(may, ~_voted(user))
 
     def with_orphaned(self) -> "RequestQuerySet":
         """Each with `is_orphaned`: whether who asked may not ask for it any more, as `Request.why_orphaned` says."""
@@ -472,13 +475,23 @@ class StepQuerySet(models.QuerySet["Step"]):
         """Waiting for a decision now, or once the steps before are done."""
         return self.filter(done_at=None, dropped_at=None)
 
+    def at(self, seats: Any) -> "StepQuerySet":
+        """Those at one of these seats; once passed on, the next level's count too."""
+        return self.filter(_at(seats))
+
     def of(self, user: User, seats: Any) -> "StepQuerySet":
-        """Those at one of these seats, which are this person's; once passed on, the next level's count too."""
-        return self.filter(
-            Q(seat__in=seats)
-            | Q(escalated_at__isnull=False, escalate_to__in=seats)
-            | Q(stand_in=user)
-        )
+        """Those at one of these seats, which are this person's, and those for which they stand in as one above.
+
+        Who was named by somebody away stands in by that person's seat, for as long as it is lent.
+        """
+        theirs = Request.objects.filter(requester__managers__icontains=str(user.oid))
+        # As a list of its own, which is read for nobody who stands in for nobody.
+        above = Q(stand_in=user, request__in=theirs.order_by().values("pk"))
+        return self.filter(_at(seats) | above)
+
+
+def _at(seats: Any) -> Q:
+    return Q(seat__in=seats) | Q(escalated_at__isnull=False, escalate_to__in=seats)
 
 
 class Step(Row):

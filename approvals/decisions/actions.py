@@ -5,16 +5,13 @@ from decimal import Decimal
 from functools import partial
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from accounts.directory import freshness
 from accounts.models import Delegation, User
-from accounts.stand_ins.actions import givers_for
 from approvals import notices as telling
 from approvals.decisions import escalation as clockwork
-from approvals.decisions.deciders import seats_open
+from approvals.decisions.deciders import seat_for, voices
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
-from approvals.decisions.seats import sits
 from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
@@ -220,42 +217,9 @@ def may_decide(request: Request, user: User, *, now: datetime) -> str:
     seat_of = seat_for(user, step, request, now=now) if step else None
     if seat_of is None:
         return f"This step is for {step.words if step else 'nobody'}."
-    voted = any(
-        user.pk in (decision.by_id, decision.seat_of_id)
-        and decision.verdict in Decision.VOTES
-        for decision in request.decisions.all()
-        if decision.content_version == request.content_version
-    )
-    return (
-        "You have decided a step of it already; somebody else takes this one."
-        if voted
-        else ""
-    )
-
-
-def seat_for(user: User, step: Step, request: Request, *, now: datetime) -> User | None:
-    """In whose seat a person may decide a step: their own, or that of somebody they stand in for; None for nobody's.
-
-    The requester's seat is nobody's, whoever stands in for them.
-    """
-    seats = seats_open(step)
-    if any(sits(user, seat) for seat in seats):
-        return user
-    # Who is of the team that asks decides for it in nobody's place.
-    lenders = [] if request.team_id in user.team_ids else givers_for(user, now)
-    for giver in lenders:
-        if giver.pk != request.requester_id and any(
-            sits(giver, seat) for seat in seats
-        ):
-            return giver
-    # Who was named by somebody away decides above, and no longer than they were named for.
-    if (
-        step.stand_in_id == user.pk
-        and str(user.oid) in request.requester.managers
-        and user.is_active
-    ):
-        return user
-    return None
+    if {user.pk, seat_of.pk} & voices(request):
+        return "You have decided a step of it already; somebody else takes this one."
+    return ""
 
 
 def _locked(
@@ -406,13 +370,8 @@ def _vote(
     usd: Decimal = Decimal(0),
     because: str = "",
 ) -> None:
-    # Who lends a seat and who sits in it are one voice over all steps; the request is locked, so nobody is faster.
-    voices, votes = (by, seat_of), request.decisions.filter(verdict__in=Decision.VOTES)
-    voted = votes.filter(
-        Q(by__in=voices) | Q(seat_of__in=voices),
-        content_version=request.content_version,
-    )
-    if voted.exists():
+    # The request is locked, so nobody is faster.
+    if {by.pk, seat_of.pk} & voices(request):
         raise Conflict(
             "You have decided a step of this request already.", code="voted_already"
         )

@@ -101,14 +101,14 @@ WHO = [
         LENDING + "test_it_ends_at_once_when_either_ends_it_and_only_once",
     ),
     Guard(
-        "approvals.decisions.actions:seat_for",
-        "giver.pk != request.requester_id and ",
-        "",
+        "approvals.decisions.deciders:_lenders",
+        "giver.pk != request.requester_id",
+        "True",
         CLOCK + "test_who_stands_in_for_the_requester_does_not_decide",
     ),
     Guard(
         "approvals.decisions.actions:_vote",
-        "if voted.exists():",
+        "if {by.pk, seat_of.pk} & voices(request):",
         "if False:",
         DECIDING + "test_a_stand_in_and_the_giver_are_one_voice",
     ),
