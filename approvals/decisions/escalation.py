@@ -16,8 +16,15 @@ from accounts.actions import object_ids
 from accounts.models import DirectoryBrake, User
 from approvals import notices as telling
 from approvals.decisions import deciders
+from approvals.decisions.route_words import upper
 from approvals.decisions.routing import open_step
-from approvals.decisions.seats import holders
+from approvals.decisions.seats import (
+    PERSON,
+    holders,
+    is_person,
+    seat_of_person,
+    written_seat,
+)
 from approvals.events import record_event
 from approvals.models import Decision, Request, Step, StepQuerySet
 from approvals.requests.vacancies import of_steps
@@ -32,7 +39,7 @@ MOST = 1_000
 
 @dataclass(frozen=True)
 class Done:
-    """Something that the clock did, as the audit log keeps it; `why` is late, away or back."""
+    """Something that the clock did, as the audit log keeps it; `why` is late, away, empty, voted or back."""
 
     kind: Kind
     to: str
@@ -73,12 +80,10 @@ def _absent(now: datetime) -> Q:
         .exclude(escalate_to=F("seat"))
     )
     seats = set(waiting.order_by().values_list("seat", flat=True).distinct())
-    persons = {seat for seat in seats if seat.startswith("person:")}
-    known = people.of_oids(seat.partition(":")[2] for seat in persons)
-    found = Q(
-        seat__in=persons
-        - {f"person:{user.oid}" for user in deciders.at_work(known, now=now)}
-    )
+    persons = set(filter(is_person, seats))
+    known = people.of_oids(seat.removeprefix(PERSON) for seat in persons)
+    staffed = {seat_of_person(user.oid) for user in deciders.at_work(known, now=now)}
+    found = Q(seat__in=persons - staffed) | Q(_owner_has_voted(), seat__in=staffed)
     for seat in seats - persons:
         sitting = list(holders(seat))
         here = deciders.at_work(sitting, now=now)
@@ -88,6 +93,17 @@ def _absent(now: datetime) -> Q:
             asked = Q(request__requester__in=[user.pk for user in here])
             found |= Q(seat=seat) & (asked | Q(Exists(voted)))
     return found
+
+
+def _owner_has_voted() -> Exists:
+    """Whether the one person whose seat a step is has voted, themselves or by somebody else, on what is asked."""
+    votes = Decision.objects.filter(
+        request=OuterRef("request"),
+        content_version=OuterRef("version"),
+        verdict__in=Decision.VOTES,
+    ).annotate(of_by=written_seat("by__oid"), of_giver=written_seat("seat_of__oid"))
+    seat = OuterRef("seat")
+    return Exists(votes.filter(Q(of_by=seat) | Q(of_giver=seat)))
 
 
 @transaction.atomic
@@ -130,7 +146,7 @@ def pass_over(
     request: Request, step: Step, *, now: datetime, tell: bool = True
 ) -> list[Done]:
     """Find who decides an open step while those who should are away, or take that back once they are there again."""
-    if step.seat.startswith("person:"):
+    if is_person(step.seat):
         return _manager(request, step, now=now, tell=tell)
     if step.escalated_at is not None or step.escalate_to == step.seat:
         return []
@@ -148,45 +164,54 @@ def pass_over(
 
 
 def _manager(request: Request, step: Step, *, now: datetime, tell: bool) -> list[Done]:
+    """Find who decides for a manager who is away or has voted on another step; else it is the manager's own."""
     person = holders(step.seat).first()
-    if person is not None and not person.is_out(now):
+    has_voted = person is not None and person.pk in deciders.voices(request)
+    if person is not None and not has_voted and not person.is_out(now):
         return _take_back(request, step, person, now=now)
-    if (
-        step.stand_in is not None
-        and step.stand_in.is_active
-        and not step.stand_in.is_out(now)
-    ):
+    if _still_stands_in(request, step, now=now):
         return []
+    why = "voted" if has_voted else "away"
     found = _in_place_of(person, request, step, now=now)
-    if found is None:
-        _keep(step, stand_in=None)
-        gone = step.escalated_at is None
-        return (
-            [_pass_on(request, step, to=PLATFORM_LEADS, why="away", now=now, tell=tell)]
-            if gone
-            else []
-        )
     _keep(step, stand_in=found)
-    if tell:
-        lead = f"{step.words} is out of office, so this is for you."
-        telling.waits(
-            request, step, to=[found], lead=f"{lead[:1].upper()}{lead[1:]}", now=now
-        )
-    return [Done(Kind.REQUEST_ESCALATED, found.name, "away")]
+    if found is not None:
+        if tell:
+            lead = f"{upper(step.words)} {_reason(step, why)}, so this is for you."
+            telling.waits(request, step, to=[found], lead=lead, now=now)
+        return [Done(Kind.REQUEST_ESCALATED, found.name, why)]
+    if step.escalated_at is not None:
+        return []
+    return [_pass_on(request, step, to=PLATFORM_LEADS, why=why, now=now, tell=tell)]
+
+
+def _still_stands_in(request: Request, step: Step, *, now: datetime) -> bool:
+    """Whether somebody stands in who can still decide: the seat may have been lent to them until now."""
+    there = step.stand_in
+    return (
+        there is not None
+        and not there.is_out(now)
+        and deciders.may_vote(there, step, request, now=now)
+    )
 
 
 def _in_place_of(
     person: User | None, request: Request, step: Step, *, now: datetime
 ) -> User | None:
-    """Who decides for somebody who is away: whom they named, else the next above them who is known and at work."""
-    lent = deciders.lent_by([person], now=now) if person else []
+    """Who decides for somebody who cannot: whom they named, else the next above them who is known and at work.
+
+    Nobody who has voted, nor in the seat of somebody who has.
+    """
+    out = deciders.voices(request) | {request.requester_id}
+    lent = (
+        deciders.lent_by([person], now=now) if person and person.pk not in out else []
+    )
     # Nobody of the team that asks decides for it in another's place.
     named = [each.to for each in lent if request.team_id not in each.to.team_ids]
     chain = [oid for given in request.requester.managers for oid in object_ids([given])]
-    oid = step.seat.partition(":")[2]
+    oid = step.seat.removeprefix(PERSON)
     above = chain[chain.index(oid) + 1 :] if oid in chain else chain
     free = deciders.at_work([*named, *people.of_oids(above)], now=now)
-    return next((user for user in free if user.pk != request.requester_id), None)
+    return next((user for user in free if user.pk not in out), None)
 
 
 def _take_back(
@@ -240,14 +265,7 @@ def _pass_on(
     to = to or step.escalate_to
     _keep(step, escalated_at=now, escalate_to=to)
     if tell:
-        one = step.seat.startswith("person:")
-        verb = ("is", "has") if one else ("are", "have")
-        reasons = {
-            "away": f"{verb[0]} out of office",
-            "empty": f"{verb[0]} not known to anybody",
-        }
-        reason = reasons.get(why, f"{verb[1]} not decided yet")
-        lead = f"{step.words[:1].upper()}{step.words[1:]} {reason}, so it is passed on to you."
+        lead = f"{upper(step.words)} {_reason(step, why)}, so it is passed on to you."
         level = [user for user in holders(to) if user.pk != request.requester_id]
         telling.waits(
             request,
@@ -258,6 +276,17 @@ def _pass_on(
             now=now,
         )
     return Done(Kind.REQUEST_ESCALATED, seat_words(to), why)
+
+
+def _reason(step: Step, why: str) -> str:
+    """Why the step is not decided by those whose it is, as their sentence goes on."""
+    be, have = ("is", "has") if is_person(step.seat) else ("are", "have")
+    reasons = {
+        "away": f"{be} out of office",
+        "empty": f"{be} not known to anybody",
+        "voted": f"{have} decided a step of it already",
+    }
+    return reasons.get(why, f"{have} not decided yet")
 
 
 def _keep(step: Step, **fields: object) -> None:

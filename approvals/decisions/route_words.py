@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from approvals.decisions.deciders import has_voted_elsewhere
+from approvals.decisions.seats import is_person
 from approvals.models import Request, Step
 from policy.document import seat_words
 from ui.amounts import moment
@@ -29,9 +31,9 @@ def decide(steps: Sequence[Step]) -> str:
     return f"{in_turn(steps)} {'decides' if is_alone else 'decide'}"
 
 
-def past(steps: Iterable[Step]) -> Iterator[Entry]:
-    """What the clock has done at these steps."""
-    for step in steps:
+def past(request: Request) -> Iterator[Entry]:
+    """What the clock has done at the steps of a request."""
+    for step in request.steps.all():
         name = upper(step.words)
         if step.reminded_at is not None:
             yield _past(
@@ -50,7 +52,7 @@ def past(steps: Iterable[Step]) -> Iterator[Entry]:
             )
         else:
             why = (
-                f"{name} {_were(step)} out of office."
+                f"{name} {_could_not(step, request, _were(step))}."
                 if early
                 else "Nobody had decided by then."
             )
@@ -77,7 +79,8 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
         else:
             title = upper(who(step))
             yield _now(
-                f"{title} {'decides' if is_one(step) else 'decide'}", _why(step)
+                f"{title} {'decides' if is_one(step) else 'decide'}",
+                _why(step, request),
             ) | {"at": ""}
             yield from _clock(step)
 
@@ -107,12 +110,21 @@ def is_one(step: Step) -> bool:
     return step.stand_in is not None or (_is_one(step) and step.escalated_at is None)
 
 
-def _why(step: Step) -> str:
-    return f"{upper(step.words)} is out of office." if step.stand_in is not None else ""
+def _why(step: Step, request: Request) -> str:
+    if step.stand_in is None:
+        return ""
+    return f"{upper(step.words)} {_could_not(step, request, 'is')}."
+
+
+def _could_not(step: Step, request: Request, be: str) -> str:
+    """Why those whose step it is do not decide it themselves, as their sentence goes on."""
+    if is_person(step.seat) and has_voted_elsewhere(step, request):
+        return "has decided a step of it already"
+    return f"{be} out of office"
 
 
 def _is_one(step: Step) -> bool:
-    return step.seat.startswith("person:")
+    return is_person(step.seat)
 
 
 def _decide(step: Step) -> str:

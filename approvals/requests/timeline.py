@@ -50,7 +50,7 @@ def entries(
         *_held(request, allocations),
         *_entries_of_ends(allocations),
         *_carried_out(request, tasks),
-        *route_words.past(request.steps.all()),
+        *route_words.past(request),
         *map(_rerouted, reroutings),
         *_stopped(left),
     ]

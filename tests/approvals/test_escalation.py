@@ -11,7 +11,8 @@ from accounts.actions import hold_groups
 from accounts.models import Delegation, RoleHeld, User
 from accounts.roles import Role
 from approvals.decisions import escalation as clockwork
-from approvals.decisions.actions import approve, ask_back, may_decide, seat_for
+from approvals.decisions.actions import approve, ask_back, may_decide
+from approvals.decisions.deciders import candidates, seat_for
 from approvals.decisions.routing import open_step
 from approvals.models import Request, Step
 from approvals.requests.actions import answer, lapse
@@ -101,6 +102,12 @@ def lend(
     return Delegation.objects.create(
         giver=giver, to=to, starts_at=start, until=until, accepted_at=start
     )
+
+
+def leads_then_the_manager() -> None:
+    """Put a policy in force by which platform leads decide, then the manager of who asks."""
+    steps = (StepPlan(by="platform_leads"), StepPlan(by="managers"))
+    factories.policy(Policy(routes=(Route(name="all", steps=steps),)), now=NOW - HOUR)
 
 
 @pytest.fixture
@@ -358,6 +365,90 @@ def test_a_stand_in_named_by_dates_decides_within_them_only(
     assert seat_for(scene.mallory, step_of(request), request, now=early) == boss
     with pytest.raises(NoRight):
         approve(request.pk, by=scene.mallory, expected_version=1, now=late)
+
+
+def test_a_stand_in_whose_time_is_over_is_followed_by_the_next_manager(
+    scene: Scene, boss: User, chief: User
+) -> None:
+    lend(boss, scene.mallory, start=NOW, until=NOW + HOUR)
+    away(boss)
+    request = scene.ask(3, days=20)
+    assert step_of(request).stand_in == scene.mallory
+    assert sweep(NOW + HOUR - timedelta(seconds=1)) == 0
+    away(boss, known_at=NOW + HOUR)
+    step = step_of(request)
+    assert scene.mallory not in candidates(step, request, now=NOW + HOUR)
+    assert list(Request.objects.awaiting(scene.mallory, NOW + HOUR)) == []
+    assert [sweep(NOW + HOUR), sweep(NOW + HOUR)] == [1, 0]
+    assert step_of(request).stand_in == chief
+    assert "so this is for you" in said(NoticeKind.REQUEST_WAITING, chief)
+    assert (
+        approve(request.pk, by=chief, expected_version=1, now=NOW + HOUR).state
+        == "approved"
+    )
+
+
+def test_who_has_voted_already_is_not_named_in_place_of_the_manager(
+    scene: Scene, boss: User, chief: User
+) -> None:
+    leads_then_the_manager()
+    lend(boss, scene.priya)
+    away(boss)
+    request = scene.ask(3, days=20)
+    approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+    step = step_of(request)
+    assert (step.seat, step.stand_in) == (f"person:{boss.oid}", chief)
+    assert told(NoticeKind.REQUEST_WAITING).count("Priya Raman") == 1
+    assert approve(request.pk, by=chief, expected_version=2, now=NOW).state == (
+        "approved"
+    )
+
+
+def test_a_manager_at_work_who_has_voted_already_is_passed_over(
+    scene: Scene, boss: User, chief: User
+) -> None:
+    leads_then_the_manager()
+    RoleHeld.objects.create(user=boss, role=Role.PLATFORM_LEAD)
+    request = scene.ask(3, days=20)
+    approve(request.pk, by=boss, expected_version=1, now=NOW)
+    assert step_of(request).stand_in == chief
+    # It stays theirs: the manager who is at work does not take back what they cannot decide.
+    assert sweep(NOW + HOUR) == 0
+    assert ("request.escalated", "Chief Chen", "voted") in events(request)
+    assert approve(request.pk, by=chief, expected_version=2, now=NOW).state == (
+        "approved"
+    )
+
+
+def test_where_everybody_above_has_voted_platform_leads_may_decide(
+    scene: Scene, boss: User, chief: User
+) -> None:
+    leads_then_the_manager()
+    RoleHeld.objects.create(user=boss, role=Role.PLATFORM_LEAD)
+    User.objects.filter(pk=chief.pk).update(is_active=False)
+    request = scene.ask(3, days=20)
+    approve(request.pk, by=boss, expected_version=1, now=NOW)
+    assert ("request.escalated", "platform leads", "voted") in events(request)
+    assert approve(request.pk, by=scene.priya, expected_version=2, now=NOW).state == (
+        "approved"
+    )
+
+
+def test_the_clock_finds_a_step_of_a_manager_who_has_voted(
+    scene: Scene, boss: User, chief: User
+) -> None:
+    leads_then_the_manager()
+    RoleHeld.objects.create(user=boss, role=Role.PLATFORM_LEAD)
+    other = scene.ask(3, days=20)
+    approve(other.pk, by=scene.priya, expected_version=1, now=NOW)
+    request = scene.ask(3, days=20)
+    approve(request.pk, by=boss, expected_version=1, now=NOW)
+    Step.objects.filter(pk=step_of(request).pk).update(stand_in=None)  # as it once was
+    assert clockwork.due(NOW) == [request.pk]
+    assert sweep(NOW) == 1
+    assert "has decided a step of it already, so this is for you." in said(
+        NoticeKind.REQUEST_WAITING, chief
+    )
 
 
 def test_who_stands_in_for_the_requester_does_not_decide(scene: Scene) -> None:
