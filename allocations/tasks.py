@@ -100,7 +100,7 @@ def tell_idle() -> None:
 @shared_task(name="allocations.tasks.tell_close")
 def tell_close() -> None:
     """Tell of every budget that has reached its soft stage and was not told of, each in a transaction of its own."""
-    close = Budget.objects.close().filter(soft_told_at=None).order_by("pk")
+    close = Budget.objects.to_tell(clock.now()).order_by("pk")
     for_each(
         close.values_list("pk", flat=True),
         lambda budget_id: budget_actions.tell_close(

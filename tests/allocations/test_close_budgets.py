@@ -3,6 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from allocations import tasks
 from allocations.budgets.actions import set_budget, tell_close
 from allocations.models import Budget
@@ -100,3 +103,15 @@ def test_the_sweep_tells_what_the_transaction_did_not(scene: Scene) -> None:
 def test_a_month_that_is_over_is_not_told_of_any_more(scene: Scene) -> None:
     budget(scene, limit_usd=Decimal(100), held_usd=Decimal(90))
     assert tell_close(Budget.objects.all(), now=NOW + 11 * DAY) == 0
+
+
+def test_the_sweep_reads_no_month_that_is_over_again_and_again(scene: Scene) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            tasks.tell_close()
+        return len(queries)
+
+    nothing = statements()
+    over = NOVEMBER.replace(year=2020)
+    budget(scene, limit_usd=Decimal(100), held_usd=Decimal(90), month=over)
+    assert statements() == nothing

@@ -190,7 +190,7 @@ def _of_surroundings(town: Town) -> None:
         use.sample(pk)
     for place in idling.idle(now):
         idling.tell_idle(place, now=now)
-    budget_actions.tell_close(Budget.objects.close().filter(soft_told_at=None), now=now)
+    budget_actions.tell_close(Budget.objects.to_tell(now), now=now)
 
 
 WORKERS = {
