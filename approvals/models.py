@@ -278,6 +278,11 @@ class Request(Row):
         return f"request-{self.pk}"
 
     @property
+    def duration(self) -> timedelta:
+        """For how long it is asked for, from its own begin on."""
+        return self.until - (self.starts_at or self.created_at)
+
+    @property
     def lapses(self) -> datetime:
         """When it lapses by itself: undecided, or unanswered while its requester has the turn."""
         return (

@@ -96,9 +96,7 @@ def _is_possible(request: Request, taken: int, *, now: datetime) -> bool:
     if request.starts_at is None:
         if request.flavor.free < request.gpus + taken:
             return False
-        request.until = now + (
-            request.until - request.created_at
-        )  # of this object alone
+        request.until = now + request.duration  # of this object alone
     request.tenancy.team = request.team
     try:
         wanted = wanted_of(request)

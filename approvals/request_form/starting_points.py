@@ -102,7 +102,7 @@ def usual_of(points: Sequence[Point]) -> Mapping[str, str]:
 
 def _as_last_time(offers: Offers, last: Request, now: datetime) -> Point:
     """The person's last ask again, for as many whole days; the form does not start with one that still waits."""
-    days = max(round((last.until - (last.starts_at or last.created_at)) / A_DAY), 1)
+    days = max(round(last.duration / A_DAY), 1)
     flavor = next(f for f in offers.flavors if f.pk == last.flavor_id)
     until = (now + days * A_DAY).replace(second=0, microsecond=0)
     again = _point(

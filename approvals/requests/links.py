@@ -50,9 +50,7 @@ def again_link(request: Request, *, now: datetime) -> str:
         request.offering,
         team=request.team.slug,
         spec=request.spec,
-        until=(
-            now + (request.until - (request.starts_at or request.created_at))
-        ).replace(second=0, microsecond=0),
+        until=(now + request.duration).replace(second=0, microsecond=0),
         namespace=place.namespace if place else "",
         reason=request.reason if len(request.reason) <= MOST_IN_A_LINK else "",
     )

@@ -348,7 +348,6 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
     """The last different asks, ready to be made again for as long."""
     found: dict[tuple[str, int | None, int, int | None], Again] = {}
     for row in own:
-        length = row.until - row.created_at
         key = (row.offering, row.flavor_id, row.gpus, row.tenancy_id)
         if (
             row.flavor is None
@@ -357,7 +356,7 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
             or len(found) == MOST_AGAIN
         ):
             continue
-        days = max(round(length.total_seconds() / 86400), 1)
+        days = max(round(row.duration.total_seconds() / 86400), 1)
         found[key] = {
             "title": row.name(),
             "figure": "1 day" if days == 1 else f"{days} days",

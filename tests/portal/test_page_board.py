@@ -302,6 +302,16 @@ def test_home_says_why_it_waits_and_for_whom(
     assert "flavor=training%2Fa100" in page  # asking again is one click away
 
 
+def test_home_offers_again_what_was_booked_for_as_long_as_it_was_booked(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    now = timezone.now()
+    asked = factories.request(ada, place, a100, gpus=1, days=62, now=now)
+    Request.objects.filter(pk=asked.pk).update(starts_at=now + timedelta(days=60))
+    (row,) = client.get("/").context["again"]
+    assert row["figure"] == "2 days"
+
+
 @pytest.mark.parametrize("why", ["out of use", "left", "switched off", "for others"])
 def test_home_offers_nothing_again_that_would_be_refused(
     client: Client, ada: User, place: Tenancy, a100: Flavor, why: str
