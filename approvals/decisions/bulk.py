@@ -21,6 +21,7 @@ from approvals.decisions import route_words
 from approvals.decisions.routing import open_step
 from approvals.judging.asked import wanted_of
 from approvals.models import Decision, Request
+from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit.log import refuse
 from fleet.models import Flavor
@@ -143,8 +144,13 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
     needed: dict[tuple[int, date], Amount] = defaultdict(Amount)
     teams = {request.team_id: request.team for request in requests}
     renewed = _renewed(requests, now=now)
+    hindered = []
     for request in requests:
-        share = Decimal(request.count_now) / request.count
+        wanted, why = _asked_again(request, now=now)
+        if why:
+            hindered.append(
+                f"Request {request.pk} of {request.team.name} cannot be granted any more: {why.removesuffix('.')}"
+            )
         gpus = request.gpus_now
         # A renewal goes on with what is held, which is paid until its present end.
         kept = renewed.get(request.renews_id or 0)
@@ -162,7 +168,8 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
         found.kept += gpus - more
         parts = money.by_month(
             gpus=gpus,
-            usd_per_hour=_hourly(request) * share,
+            # What has no price any more cannot be granted and costs nothing.
+            usd_per_hour=wanted.ask().usd_per_hour if wanted else Decimal(0),
             start=start,
             end=request.until,
         )
@@ -170,11 +177,7 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
             found.usd += part.usd
     found.go_on = _going_on(requests)
-    found.hindered = [
-        f"Request {request.pk} of {request.team.name} cannot be granted any more: {why.removesuffix('.')}"
-        for request in requests
-        if (why := _hindrance(request, now=now))
-    ]
+    found.hindered = hindered
     held = _held(requests)
     found.pools = list(pools.values())
     found.purses = list(_purses(teams, needed, held))
@@ -182,12 +185,13 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
     return found
 
 
-def _hindrance(request: Request, *, now: datetime) -> str:
+def _asked_again(request: Request, *, now: datetime) -> tuple[Wanted | None, str]:
+    """What is left of a request as an ask at today's price, if it has one, and why no vote grants it; empty else."""
     try:
         asked = wanted_of(request, request.count_now)
     except Refused as refusal:
-        return refusal.message
-    return decisions.hindrance(asked, by=request.requester, now=now)
+        return None, refusal.message
+    return asked, decisions.hindrance(asked, by=request.requester, now=now)
 
 
 def _going_on(requests: Sequence[Request]) -> int:
@@ -217,13 +221,6 @@ def _renewed(requests: Sequence[Request], *, now: datetime) -> dict[int, Allocat
         .select_related("hold__request")
     )
     return {number: row for row in rows if (number := row.hold.request_id) is not None}
-
-
-def _hourly(request: Request) -> Decimal:
-    if request.flavor is not None:
-        return request.flavor.price_per_gpu_hour * request.gpus
-    hours = money.hours_between(request.starts_at or request.created_at, request.until)
-    return request.usd / hours if hours else Decimal(0)
 
 
 def _held(requests: Sequence[Request]) -> dict[tuple[int, date], Amount]:

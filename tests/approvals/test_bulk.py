@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation
+from approvals.conversation.actions import edit
 from approvals.decisions import bulk
 from approvals.decisions.actions import approve
 from approvals.decisions.bulk import Chosen
@@ -22,6 +23,7 @@ from audit.events import Kind
 from audit.models import Event, RefusalCount
 from policy.document import LEADS, Policy, Route
 from tests import factories
+from tests.approvals.shop import wanted
 from tests.calling import Caller
 from tests.scene import DAY, Scene
 from web import refusal_events
@@ -113,6 +115,18 @@ def test_what_wants_two_people_goes_on_after_the_first_of_them(scene: Scene) -> 
     assert effect(asked).go_on == 1
     approve(asked.pk, by=scene.priya, expected_version=1, now=timezone.now())
     assert effect(asked).go_on == 0
+
+
+def test_what_was_edited_on_the_way_counts_at_its_whole_price(scene: Scene) -> None:
+    now = timezone.now()
+    until = now + 5 * DAY
+    before = wanted(scene, "cluster", until=until)
+    request = submit(before, by=scene.ada, now=now - 5 * DAY)
+    found = effect(request).usd
+    larger = wanted(scene, "cluster", until=until, nodes=4)
+    edit(request.pk, larger, by=scene.ada, expected_version=1, now=now)
+    assert found > 0
+    assert abs(effect(request).usd - 2 * found) < Decimal("0.1")
 
 
 def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
