@@ -7,6 +7,7 @@ from collections.abc import Set
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from accounts import people
@@ -25,6 +26,7 @@ from capacity.reservations.asking import quota_left
 from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
+from reconciling.turns import in_turn
 from ui.amounts import gpus
 from web.refusals import BadInput, Conflict, Refused
 
@@ -37,6 +39,8 @@ LONGEST = 400
 # Whoever filled in the form for "now" is not told that it lies in the past.
 NOW = timedelta(minutes=5)
 MAX_AT_ONCE = 200
+# How often bookings are begun, and how often it is looked what stands in their way.
+BEGIN_SECONDS, LOOK_SECONDS = 2, 300
 
 
 def start_of(
@@ -67,21 +71,21 @@ def start_of(
 
 
 def to_begin(now: datetime) -> list[int]:
-    """Bookings whose time has come, the earliest first."""
-    rows = (
-        Allocation.objects.booked()
-        .filter(starts_at__lte=now)
-        .order_by("starts_at", "pk")
-    )
-    return list(rows.values_list("pk", flat=True)[:MAX_AT_ONCE])
+    """Bookings whose time has come, the earliest first; of too many for one sweep, those whose turn it is."""
+    rows = Allocation.objects.booked().filter(starts_at__lte=now)
+    return _in_turn(rows, seconds=BEGIN_SECONDS, now=now)
 
 
 def to_look_at(now: datetime) -> list[int]:
-    """Bookings that begin within two days, the earliest first."""
+    """Bookings that begin within two days, the earliest first; of too many for one sweep, those whose turn it is."""
     rows = Allocation.objects.booked().filter(starts_at__lte=now + LOOKED_AT_AHEAD)
-    return list(
-        rows.order_by("starts_at", "pk").values_list("pk", flat=True)[:MAX_AT_ONCE]
-    )
+    return _in_turn(rows, seconds=LOOK_SECONDS, now=now)
+
+
+def _in_turn(rows: QuerySet[Allocation], *, seconds: int, now: datetime) -> list[int]:
+    found = list(rows.order_by("starts_at", "pk").values_list("pk", flat=True))
+    # What cannot begin stays in front.
+    return in_turn(found, most=MAX_AT_ONCE, seconds=seconds, now=now)
 
 
 @transaction.atomic

@@ -32,7 +32,6 @@ from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
-from approvals.judging.turns import in_turn
 from approvals.models import Decision, Request, Rerouting, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import (
@@ -52,6 +51,7 @@ from audit.events import Kind
 from audit.log import together
 from policy.document import StepPlan
 from policy.evaluation import Outcome, evaluate
+from reconciling.turns import in_turn
 from web.refusals import Refused
 
 # How many requests are locked and judged by one sweep; with more, the sweeps take turns.

@@ -8,13 +8,13 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from approvals import notices as telling
 from approvals.events import record_event
 from approvals.judging.asked import wanted_of
-from approvals.judging.turns import in_turn
 from approvals.models import Decision, Request
 from approvals.requests.actions import check, judge
 from approvals.states import State
 from audit.actors import PORTAL
 from audit.events import Kind
 from reconciling.sweeping import for_each
+from reconciling.turns import in_turn
 from web.refusals import Refused
 
 REMEMBERED_FOR = timedelta(days=30)

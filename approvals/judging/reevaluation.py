@@ -12,7 +12,6 @@ from approvals import notices as telling
 from approvals.judging.asked import wanted_of
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force
-from approvals.judging.turns import in_turn
 from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
 from approvals.renewals import renewing
@@ -31,6 +30,7 @@ from audit.actors import POLICY
 from audit.log import together
 from policy.document import Policy
 from policy.evaluation import Outcome
+from reconciling.turns import in_turn
 from web.refusals import Refused
 
 # How many requests are judged by one sweep; with more, the sweeps take turns.

@@ -283,6 +283,18 @@ def test_it_waits_while_too_few_can_be_had_and_begins_once_they_can(
     assert here.held_usd() == paid.quantize(Decimal("0.01"))
 
 
+def test_those_that_cannot_begin_keep_none_behind_them_from_its_turn(
+    here: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [booked(here, starts=NEXT_WEEK + number * HOUR) for number in range(3)]
+    monkeypatch.setattr(bookings, "MAX_AT_ONCE", 2)
+    due = NEXT_WEEK + DAY
+    for found, seconds in ((bookings.to_begin, 2), (bookings.to_look_at, 300)):
+        turns = [found(due + turn * timedelta(seconds=seconds)) for turn in range(3)]
+        assert [len(turn) for turn in turns] == [2, 2, 2]
+        assert {pk for turn in turns for pk in turn} == {row.pk for row in rows}
+
+
 def test_a_refusal_while_it_is_made_leaves_nothing_of_it_behind(
     here: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
