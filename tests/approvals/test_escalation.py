@@ -11,6 +11,7 @@ from accounts.actions import hold_groups
 from accounts.models import Delegation, RoleHeld, User
 from accounts.roles import Role
 from approvals.decisions import escalation as clockwork
+from approvals.decisions import route_words
 from approvals.decisions.actions import approve, ask_back, may_decide
 from approvals.decisions.deciders import candidates, seat_for
 from approvals.decisions.routing import open_step
@@ -415,6 +416,12 @@ def test_a_manager_at_work_who_has_voted_already_is_passed_over(
     # It stays theirs: the manager who is at work does not take back what they cannot decide.
     assert sweep(NOW + HOUR) == 0
     assert ("request.escalated", "Chief Chen", "voted") in events(request)
+    found = Request.objects.get(pk=request.pk)
+    turn, *_ = route_words.coming(found, [step_of(request)])
+    assert (turn["title"], turn["why"]) == (
+        "Chief Chen, in place of Boss Bauer, manager decides",
+        "Boss Bauer, manager has decided a step of it already.",
+    )
     assert approve(request.pk, by=chief, expected_version=2, now=NOW).state == (
         "approved"
     )
@@ -429,6 +436,8 @@ def test_where_everybody_above_has_voted_platform_leads_may_decide(
     request = scene.ask(3, days=20)
     approve(request.pk, by=boss, expected_version=1, now=NOW)
     assert ("request.escalated", "platform leads", "voted") in events(request)
+    whys = [entry["why"] for entry in route_words.past(request)]
+    assert whys == ["Boss Bauer, manager has decided a step of it already."]
     assert approve(request.pk, by=scene.priya, expected_version=2, now=NOW).state == (
         "approved"
     )
