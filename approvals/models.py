@@ -75,6 +75,13 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         over = Q(turn="requester") & unanswered | Q(turn="approver", lapses_at__lte=now)
         return self.waiting().filter(over).order_by("lapses_at")
 
+    def past_target(self, now: datetime) -> "RequestQuerySet":
+        """Waiting for a decision whose target time is over."""
+        late = Step.objects.past_target(now).filter(
+            request=OuterRef("pk"), version=OuterRef("content_version")
+        )
+        return self.waiting().without_question().filter(Exists(late))
+
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
         return self.select_related(*(f"allocation__{name}" for name in MADE_BY))
@@ -475,6 +482,10 @@ class StepQuerySet(models.QuerySet["Step"]):
     def open(self) -> "StepQuerySet":
         """Waiting for somebody's decision now."""
         return self.undecided().filter(opened_at__isnull=False)
+
+    def past_target(self, now: datetime) -> "StepQuerySet":
+        """Open, and not decided by when they should be; the clock stops while the requester has the turn."""
+        return self.open().filter(due_at__lte=now, paused_at=None)
 
     def undecided(self) -> "StepQuerySet":
         """Waiting for a decision now, or once the steps before are done."""

@@ -16,8 +16,8 @@ from audit.events import Kind
 from audit.models import Event
 from checks.findings import Finding
 from manual.models import Task
-from notices.kinds import Way
 from notices.models import Delivery
+from notices.servers import mail_is_configured
 from provisioning.models import Tenancy
 from reconciling.lease import SECONDS
 
@@ -40,8 +40,8 @@ def is_worked_on(now: datetime) -> Iterator[Finding]:
             CLOCK,
         )
     due = Delivery.objects.due(now - LATE).order_by("next_at")
-    if not settings.ENV.mail_host:
-        due = due.exclude(way=Way.EMAIL)
+    if not mail_is_configured():
+        due = due.not_by_mail()
     for delivery in due:
         seconds = (now - delivery.next_at).total_seconds()
         yield Finding(

@@ -61,7 +61,7 @@ def deliver_due(
     last = Case(When(way=Way.BACKSTAGE, then=1), default=0)
     due = Delivery.objects.due(now()).order_by(last, "next_at", "id")
     if outside.mail is None:
-        due = due.exclude(way=Way.EMAIL)
+        due = due.not_by_mail()
     sent, started = 0, time.monotonic()
     for pk in list(due.values_list("pk", flat=True)[:MOST_IN_A_PASS]):
         if time.monotonic() - started > LONGEST_PASS_SECONDS:

@@ -235,7 +235,15 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
     def due(self, now: datetime) -> "DeliveryQuerySet":
         """Those to be tried now; one that is being tried comes due again when its worker must have died."""
-        return self.filter(state=Delivery.State.WAITING, next_at__lte=now)
+        return self.waiting().filter(next_at__lte=now)
+
+    def waiting(self) -> "DeliveryQuerySet":
+        """Those that are to be sent, due or not."""
+        return self.filter(state=Delivery.State.WAITING)
+
+    def not_by_mail(self) -> "DeliveryQuerySet":
+        """Those that leave while no mail server is set."""
+        return self.exclude(way=Way.EMAIL)
 
     def parked(self) -> "DeliveryQuerySet":
         """Those that were given up until somebody sends them again."""

@@ -53,6 +53,11 @@ class TenancyQuerySet(ReconciledQuerySet["Tenancy"], TeamScopedQuerySet["Tenancy
         """What there is something of on a cluster: none that is gone."""
         return self.exclude(stage=Stage.GONE)
 
+    def not_true(self) -> "TenancyQuerySet":
+        """Present, and not true on its cluster in its newest generation."""
+        differs = ~Q(observed_generation=F("generation"))
+        return self.present().filter(Q(is_true=False) | differs)
+
     def converged(self) -> "TenancyQuerySet":
         """What is true on its cluster in its newest generation."""
         return self.present().filter(observed_generation=F("generation"), is_true=True)
@@ -230,6 +235,17 @@ class Tenancy(Row, Reconciled):
     def is_settled(self) -> bool:
         """Whether the newest generation is true on the cluster."""
         return self.is_true and self.observed_generation == self.generation
+
+    @property
+    def not_true_since(self) -> datetime:
+        """Of one that is not settled, since when its cluster has not been as wanted.
+
+        What was true is not from the moment on at which something else was wanted.
+        """
+        ready = self.ready
+        if ready["status"] == "True" and self.changed_at is not None:
+            return self.changed_at
+        return datetime.fromisoformat(ready["since"])
 
     @property
     def explanation(self) -> str:

@@ -21,6 +21,10 @@ class LeasedQuerySet(models.QuerySet[M]):
         """What is worth a try: it is due, or something new is wanted of it and no try has failed since."""
         return self.filter(Q(requeue_at__lte=now) | Q(attempts=0))
 
+    def parked(self) -> Self:
+        """What is tried no more until somebody has it tried again."""
+        return self.filter(parked_at__isnull=False)
+
     def requeue(self, now: datetime) -> int:
         """Have all of these tried now, whatever wait their failures had earned them; how many."""
         return self.update(requeue_at=now, attempts=0)

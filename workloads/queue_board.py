@@ -11,7 +11,9 @@ from fleet.models import Cluster, Flavor
 from fleet.names import profile_of
 from provisioning.models import Tenancy
 from workloads.freshness import Seen, seen_of
+from workloads.listing import line_in
 from workloads.models import ClusterObject
+from workloads.observed import Workload
 from workloads.queueing import (
     PodsOf,
     QueueLine,
@@ -24,7 +26,7 @@ from workloads.queueing import (
 from workloads.reading.pods import nodes_of
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, part, text
-from workloads.reading.work import Read, read_once
+from workloads.reading.work import Read, read_once, workload_of
 from workloads.watching.kept import JOBS
 
 KINDS = ("Workload", "ClusterQueue", "LocalQueue", "Pod", "Node", *sorted(JOBS))
@@ -123,6 +125,38 @@ def queues_of_cluster(cluster: Cluster, *, by: User, now: datetime) -> ClusterQu
         ),
         others=_sums([line for name, line in lines.items() if name not in own]),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """What waits in all queues of a cluster: how many jobs, for how many GPUs, and since when the first of them."""
+
+    jobs: int
+    gpus: int
+    oldest: datetime | None
+
+
+NOTHING_WAITS = Waiting(jobs=0, gpus=0, oldest=None)
+
+
+def waiting_by_cluster() -> dict[int, Waiting]:
+    """What waits on each cluster, by its number; without those where nothing does. One query, however many jobs."""
+    # What has an assignment has its quota, or had it to its end: of thousands that are over none is read.
+    copies = ClusterObject.objects.filter(
+        kind="Workload", body__status__admission__podSetAssignments__0__isnull=True
+    ).order_by()
+    found = defaultdict[int, list[Workload]](list)
+    for cluster, body in copies.values_list("cluster", "body").iterator():
+        found[cluster] += line_in([workload_of(body)])
+    return {
+        cluster: Waiting(
+            jobs=len(line),
+            gpus=sum(one.gpus for one in line),
+            oldest=min(filter(None, (one.queued_at for one in line)), default=None),
+        )
+        for cluster, line in found.items()
+        if line
+    }
 
 
 def _pods(

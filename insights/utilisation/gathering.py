@@ -1,6 +1,6 @@
 """What each tenancy holds of a kind of GPU, how much of it work has used lately, and what the rest costs."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -82,6 +82,21 @@ def utilisation_of(rows: AllocationQuerySet, *, now: datetime) -> list[Utilisati
         for place, own in by_place.items()
     ]
     return sorted(found, key=_most_idle_first)
+
+
+def used_now(*, now: datetime) -> Counter[tuple[int, str]]:
+    """How many GPUs work of all teams reserved at the last look, by cluster and flavor; one query.
+
+    What was borrowed counts. A tenancy at which nobody has looked lately adds nothing.
+    """
+    rows = Tenancy.objects.present().filter(
+        used__isnull=False, used_at__gt=now - SEEN_WITHIN
+    )
+    found = Counter[tuple[int, str]]()
+    for cluster, used in rows.order_by().values_list("cluster", "used"):
+        for flavor, gpus in (used or {}).items():
+            found[cluster, flavor] += int(gpus)
+    return found
 
 
 def _of_place(
