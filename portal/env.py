@@ -118,6 +118,9 @@ class Environment(BaseSettings):
     anchor_mail: list[str] = Field(default_factory=list)
     anchor_dir: Path | None = None
 
+    # A token that people can remember is one that can be guessed.
+    metrics_token: SecretStr | None = Field(default=None, min_length=32)
+
     request_seconds: float = Field(default=20, gt=0, le=600)
     session_hours: int = Field(default=8, ge=1, le=24 * 7)
     session_limit_hours: int = Field(default=24, ge=1, le=24 * 30)

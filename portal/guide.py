@@ -42,6 +42,7 @@ FOR_LEADS: Mapping[str, str] = {
     "notices": "how-to/notices.md",
     "offboard-a-team": "how-to/offboard-a-team.md",
     "directory": "explanation/directory.md",
+    "watch-the-portal": "how-to/watch-the-portal.md",
 }
 PAGES: Mapping[str, str] = {**FOR_TEAMS, **FOR_LEADS}
 # The pictures of these documents, by their names in docs/images.

@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from portal import session_views, views
+from portal.metrics.views import metrics
 
 handler400 = "portal.http.problems.unreadable_page"
 handler500 = "portal.http.problems.failed_page"
@@ -14,6 +15,7 @@ urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
     path("workz", views.workz, name="workz"),
+    path("metrics", metrics, name="metrics"),
     path("theme", views.theme, name="theme"),
     path("rail", views.rail, name="rail"),
     path("session", session_views.state, name="session"),

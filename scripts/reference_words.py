@@ -109,6 +109,8 @@ SETTINGS: Mapping[str, str] = {
     "run_images": "What images of runs may begin with, as in `registry.example.com/`: a JSON list, empty for any.",
     "git_hosts_allowed": "Inner hosts (`host` or `host:port`) whose Git repositories may be used, as a JSON list.",
     "git_author": "Who signs the portal's commits, as `Name <address>`.",
+    "metrics_token": "With what your Prometheus asks for `/metrics`: 32 or more random characters; empty, and there is "
+    "no such address. See [Watch the portal](../how-to/watch-the-portal.md).",
     "request_seconds": "Seconds that a request's headers, and then its body, may take to arrive.",
     "session_hours": "Hours without work after which a session ends; whatever its person does starts them anew.",
     "session_limit_hours": "Hours after signing in at which a session ends whatever was done in it.",

@@ -19,7 +19,9 @@ if TYPE_CHECKING:  # the framework's views import this module through the settin
     from rest_framework.views import APIView
 
 # The API counts for itself, the stream is one long call, and the rest is for probes and for whoever wants to leave.
-UNCOUNTED = re.compile(r"^/(api/|static/|healthz$|readyz$|sign-in|sign-out|events$)")
+UNCOUNTED = re.compile(
+    r"^/(api/|static/|healthz$|readyz$|metrics$|sign-in|sign-out|events$)"
+)
 SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 

@@ -37,7 +37,7 @@ FAILED = frozenset({"busy", "database_away", "database_full", "outside_system_aw
 # Whoever may see a page without signing in; everything under /api/ and the event stream answer 401 themselves.
 # What Git clones of a development container is opened by the signature in its address.
 OPEN = re.compile(
-    r"^/(api/|static/|healthz$|readyz$|workz$|sign-in|session$|events$|\.well-known/|devcontainers/)"
+    r"^/(api/|static/|healthz$|readyz$|workz$|metrics$|sign-in|session$|events$|\.well-known/|devcontainers/)"
 )
 
 

@@ -13,7 +13,9 @@ from accounts.models import User
 from provisioning.models import Tenancy
 
 # Programs ask these and read the status.
-PLAIN = re.compile(r"^/(api/|static/|healthz$|readyz$|workz$|events$|session$)")
+PLAIN = re.compile(
+    r"^/(api/|static/|healthz$|readyz$|workz$|metrics$|events$|session$)"
+)
 SAID = "Nothing was done: that address only takes what a button sends. This is the page it belongs to."
 # What is done to a place of a team is done on a page of the team.
 OF_A_PLACE = {"look-again": "onboarding", "tenancy-protection": "leaving"}
