@@ -753,6 +753,21 @@ CLIENT = [
         "tests.qm.test_configuration:test_a_stored_token_is_of_no_use_elsewhere",
     ),
 ]
+SCRAPED = [
+    Guard(
+        "portal.metrics.views:_is_theirs",
+        "constant_time_compare(given, token)",
+        "True",
+        "tests.portal.test_metrics_access:test_any_other_is_asked_for_it",
+        {"header": "Bearer x"},
+    ),
+    Guard(
+        "portal.metrics.views:metrics",
+        "if token is None:",
+        "if False:",
+        "tests.portal.test_metrics_access:test_without_the_setting_there_is_no_such_address",
+    ),
+]
 MORE = [
     *WHO,
     *INPUT,
@@ -764,4 +779,5 @@ MORE = [
     *BY_GIT,
     *RUNS,
     *CLIENT,
+    *SCRAPED,
 ]
