@@ -233,7 +233,8 @@ class Demo:
             self.sandbox[part] for part in ("entra", "notices", "azure")
         )
         values = {
-            "SECRET_KEY": self._secret_key(),
+            "SECRET_KEY": self._kept("secret-key"),
+            "METRICS_TOKEN": self._kept("metrics-token"),
             "DEMO": "true",
             "PUBLIC_URL": self.url,
             "DATA_DIR": str(self.data),
@@ -347,8 +348,9 @@ class Demo:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def _secret_key(self) -> str:
-        path = self.data / "secret-key"
+    def _kept(self, name: str) -> str:
+        """A random text that stays the same from one start of the demo to the next."""
+        path = self.data / name
         if not path.exists():
             path.write_text(secrets.token_urlsafe(48))
             path.chmod(0o600)
