@@ -36,6 +36,7 @@ OPTIONS: Mapping[str, str] = {
     "title": "--name",
     "minutes": "--time",
     "variables": "--env",
+    "secrets": "--secret",
     "claims": "--claim",
     "repository": "--git",
     "tenancy": "--place",

@@ -72,13 +72,34 @@ def submission(
         "priority": given["priority"],
         "values": values,
         "script": script,
-        "repository": {"url": given["git"], "revision": given["ref"]}
-        if given["git"]
-        else None,
+        "repository": repository_of(given),
         "claims": claims,
         "variables": dict(pair(one, option="--env") for one in given["variables"]),
+        **secrets_of(given),
         **topology_of(given, where),
     }
+
+
+def repository_of(given: Named) -> dict[str, str] | None:
+    """The source of --git with its revision, and the Secret of a private one; None without. Raises Ended."""
+    if not given["git"] and given["git_secret"]:
+        raise Ended("--git-secret is for the address of --git.", Code.USAGE)
+    if not given["git"]:
+        return None
+    secret = {"secret": given["git_secret"]} if given["git_secret"] else {}
+    return {"url": given["git"], "revision": given["ref"], **secret}
+
+
+def secrets_of(given: Named) -> dict[str, Any]:
+    """The variables of --secret; nothing without. Raises Ended for one that is not NAME=SECRET:KEY."""
+    found = []
+    for text in given["secrets"]:
+        variable, source = pair(text, option="--secret")
+        secret, _, key = source.partition(":")
+        if not secret or not key:
+            raise Ended(f"--secret takes NAME=SECRET:KEY, not {text!r}.", Code.USAGE)
+        found.append({"variable": variable, "secret": secret, "key": key})
+    return {"secrets": found} if found else {}
 
 
 def topology_of(given: Named, place: Named) -> dict[str, Any]:
@@ -116,6 +137,7 @@ def changes(given: Named, *, template: Named) -> dict[str, Any]:
         "priority": given["priority"],
         "values": values,
         "variables": dict(pair(one, option="--env") for one in given["variables"]),
+        **secrets_of(given),
     }
     return {name: value for name, value in found.items() if value}
 

@@ -300,7 +300,13 @@ def templates(slug: str, is_json: bool) -> None:
     "--git",
     metavar="URL",
     default="",
-    help="A public Git address whose files the program finds.",
+    help="A Git address whose files the program finds.",
+)
+@click.option(
+    "--git-secret",
+    metavar="SECRET",
+    default="",
+    help="The Secret in the namespace with the username and password of a private --git.",
 )
 @click.option(
     "--ref",
@@ -322,6 +328,13 @@ def templates(slug: str, is_json: bool) -> None:
     multiple=True,
     metavar="NAME=VALUE",
     help="A variable, no secret; repeatable.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME=SECRET:KEY",
+    help="A variable with the value of a key of a Secret in the namespace; repeatable.",
 )
 @click.option(
     "--set",
@@ -627,6 +640,13 @@ def limit(run: str, time: str, dry_run: bool, is_json: bool) -> None:
     multiple=True,
     metavar="NAME=VALUE",
     help="Another variable, no secret; repeatable.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME=SECRET:KEY",
+    help="All variables from Secrets, in the place of those before; repeatable.",
 )
 @click.option(
     "--time",

@@ -1,8 +1,9 @@
 """The node agent: what it writes into a pod that starts, cannot start or ends, and the events it leaves.
 
-An image whose name has ``pull-denied`` in it cannot be pulled. A container that prepares a pod fails where the last
-word of its command, a Git ref, has ``no-such-ref`` in it. The pod of a notebook server has an address that is reached
-on this machine: whoever serves the cluster may answer there.
+A container waits for the Secrets that its variables need. An image whose name has ``pull-denied`` in it cannot be
+pulled. A container that prepares a pod fails where the last word of its command, a Git ref, has ``no-such-ref`` in it.
+The pod of a notebook server has an address that is reached on this machine: whoever serves the cluster may answer
+there.
 """
 
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.events import KUBELET, tell
+from sandbox.kubernetes.kinds import builtin
 from sandbox.kubernetes.store import Obj, Store
 
 DENIED, BACK_OFF_SECONDS = "pull-denied", 5.0
 NO_REF = "no-such-ref"
+NO_CONFIG, SECRET = "CreateContainerConfigError", builtin("v1", "Secret")
 DIGEST = "a" * 64
 # As a container ends that is killed.
 KILLED = 137
@@ -43,6 +46,9 @@ class Kubelet:
 
     def start(self, status: Status, pod: Obj) -> bool:
         """Start the containers, in place; False where an image cannot be pulled, or what prepares the pod fails."""
+        if lacking := self._without_secrets(pod):
+            self._wait_for_secrets(status, pod, lacking)
+            return False
         unfetched = next(
             (one for one in items(pod["spec"], "initContainers") if _missing(one)), None
         )
@@ -65,9 +71,16 @@ class Kubelet:
 
     @staticmethod
     def backs_off(status: Status) -> bool:
-        """Whether pulling has just failed, and is tried less often from now on."""
-        states = [part(one, "state") for one in items(status, "containerStatuses")]
-        return any(part(one, "waiting").get("reason") == PULL_FAILED for one in states)
+        """Whether a start has just failed, and is tried again."""
+        states = [
+            part(one, "state")
+            for word in ("initContainerStatuses", "containerStatuses")
+            for one in items(status, word)
+        ]
+        return any(
+            part(one, "waiting").get("reason") in (PULL_FAILED, NO_CONFIG)
+            for one in states
+        )
 
     @staticmethod
     def end(status: Status, code: int) -> None:
@@ -84,6 +97,45 @@ class Kubelet:
         """Say that the containers of a pod that goes are stopped."""
         for one in pod["spec"]["containers"]:
             self._tell(pod, "Killing", f"Stopping container {one['name']}")
+
+    def _without_secrets(self, pod: Obj) -> dict[str, str]:
+        """Of each container that needs a Secret which is not there, or lacks its key, what the kubelet says."""
+        found: dict[str, str] = {}
+        for container in _containers(pod):
+            for one in items(container, "env"):
+                chosen = part(part(one, "valueFrom"), "secretKeyRef")
+                if chosen and (why := self._lacks(pod, chosen)):
+                    found.setdefault(str(container["name"]), why)
+        return found
+
+    def _lacks(self, pod: Obj, chosen: dict[str, Any]) -> str:
+        if chosen.get("optional"):
+            return ""
+        namespace = str(pod["metadata"]["namespace"])
+        name, key = str(chosen["name"]), str(chosen["key"])
+        secret = self._store.get(SECRET, namespace, name)
+        if secret is None:
+            return f'secret "{name}" not found'
+        if key in {**part(secret, "data"), **part(secret, "stringData")}:
+            return ""
+        return f"couldn't find key {key} in Secret {namespace}/{name}"
+
+    def _wait_for_secrets(
+        self, status: Status, pod: Obj, lacking: dict[str, str]
+    ) -> None:
+        """Have the containers wait for their configuration; the kubelet tries again."""
+        for word, containers in (
+            ("initContainerStatuses", items(pod["spec"], "initContainers")),
+            ("containerStatuses", items(pod["spec"], "containers")),
+        ):
+            if containers:
+                status[word] = [
+                    {**_waiting(one), "state": {"waiting": _why_not(one, lacking)}}
+                    for one in containers
+                ]
+        status["startTime"] = status.get("startTime") or timestamp()
+        why = next(iter(lacking.values()))
+        self._tell(pod, "Failed", f"Error: {why}", warning=True)
 
     def _fail_to_pull(self, status: Status, pod: Obj, image: str) -> None:
         again = self.backs_off(status)
@@ -125,6 +177,17 @@ class Kubelet:
             warning=warning,
             host=node,
         )
+
+
+def _containers(pod: Obj) -> list[Obj]:
+    return [*items(pod["spec"], "initContainers"), *items(pod["spec"], "containers")]
+
+
+def _why_not(container: Obj, lacking: dict[str, str]) -> dict[str, str]:
+    why = lacking.get(str(container["name"]))
+    if why is None:
+        return {"reason": "PodInitializing"}
+    return {"reason": NO_CONFIG, "message": why}
 
 
 def _waiting(container: Obj) -> dict[str, Any]:

@@ -331,6 +331,7 @@ def test_the_secret_of_a_token_is_told_once(here: World) -> None:
 # These are told by forms on pages, and by workers to those who run the portal; the API refuses with none of them.
 NOT_OF_THE_API = {
     "claims",
+    "secrets",
     "variables",
     "words",
     "another_cluster",

@@ -44,7 +44,7 @@ def completed(terminal: Terminal, line: str) -> list[str]:
         ("qm train --place ", ["training/vision"]),
         ("qm train --flavor a", ["a100"]),
         ("qm list --team v", ["vision"]),
-        ("qm li", ["list"]),
+        ("qm li", ["limit", "list"]),
     ],
 )
 def test_names_are_completed(

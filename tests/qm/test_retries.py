@@ -329,6 +329,8 @@ def test_several_nodes_where_no_template_takes_them_are_refused_with_the_reasons
         (("--time", "soon"), "--time takes a time"),
         (("--claim", "datasets"), "--claim takes NAME:/path"),
         (("--env", "EPOCHS"), "--env takes NAME=VALUE"),
+        (("--secret", "HF_TOKEN=huggingface"), "--secret takes NAME=SECRET:KEY"),
+        (("--git-secret", "git-read"), "--git-secret is for the address of --git"),
         (("--set", "gpus=many"), "--gpus: 'many' is no whole number."),
         (
             ("--script", "not-there.py"),

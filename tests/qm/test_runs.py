@@ -92,6 +92,8 @@ def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(
         "datasets:/data:ro",
         "--env",
         "EPOCHS=3",
+        "--secret",
+        "HF_TOKEN=huggingface:token",
         "--script",
         str(script),
     )
@@ -120,6 +122,7 @@ def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(
         "repository": None,
         "claims": [{"name": "datasets", "path": "/data", "read_only": True}],
         "variables": {"EPOCHS": "3"},
+        "secrets": [{"variable": "HF_TOKEN", "secret": "huggingface", "key": "token"}],
     }
 
 

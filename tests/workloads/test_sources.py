@@ -24,9 +24,8 @@ from workloads.templates.pods import FETCH
 URL = "https://git.example.com/nlp/train.git"
 NO_REF = "The Git ref main2 does not exist at {url}."
 NO_HOST = "The Git host of {url} does not answer its pods."
-NO_REPOSITORY = (
-    "There is no Git repository at {url} that can be read without a password."
-)
+NO_REPOSITORY = "There is no Git repository at {url} that it can read."
+REFUSES = "The Git host of {url} refuses its name or password."
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 
 
@@ -56,6 +55,7 @@ def failed(line: str) -> Pod:
             NO_REPOSITORY,
             CHANGE,
         ),
+        (f"fatal: Authentication failed for '{URL}/'", REFUSES, CHANGE),
         (
             f"fatal: unable to access '{URL}/': The requested URL returned error: 403",
             NO_REPOSITORY,

@@ -1,5 +1,6 @@
 """A pod has its node and does not run: image, configuration, volumes, or a program that ends at once. Pure."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -20,6 +21,9 @@ CONFIGURATION = (
     "CreateContainerError",
     "RunContainerError",
 )
+# As the kubelet says what a variable lacks: of the first a key, of the second all.
+NO_KEY = re.compile(r"couldn't find key (\S+) in Secret \S+/(\S+)")
+NO_SECRET = re.compile(r'secret "([^"]+)" not found')
 VOLUMES = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 COMING = ("ContainerCreating", "PodInitializing", "")
 LOGS = Step(Action.SHOW_LOGS, "Show its logs")
@@ -139,7 +143,29 @@ def _pull(pod: Pod, stuck: Waiting) -> Answer:
     )
 
 
+def _without_secret(pod: Pod, stuck: Waiting) -> Answer | None:
+    """That a Secret which a container takes a value from is not there, or lacks its key; None for anything else."""
+    name, key = NO_SECRET.search(stuck.message), NO_KEY.search(stuck.message)
+    if key is not None:
+        what = f"The Secret {key[2]}, which it takes a value from, has no key {key[1]}."
+    elif name is not None:
+        what = f"The Secret {name[1]}, which it takes a value from, is not in its namespace."
+    else:
+        return None
+    return Answer(
+        code="secret_not_there",
+        outlook=Outlook.CHANGE,
+        what=what,
+        do="Make it with kubectl, and it starts by itself; or name another one, and run it again.",
+        since=_since(pod),
+        step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "secrets"}),
+        detail=stuck.message,
+    )
+
+
 def _configuration(pod: Pod, stuck: Waiting) -> Answer:
+    if (found := _without_secret(pod, stuck)) is not None:
+        return found
     return Answer(
         code="container_configuration",
         outlook=Outlook.CHANGE,

@@ -32,17 +32,22 @@ CAUSES: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
         "Look whether the address is right; a platform lead opens the way out to a host that pods may not reach.",
     ),
     (
+        ("Authentication failed",),
+        Outlook.CHANGE,
+        "The Git host of {url} refuses its name or password.",
+        "Correct the Secret that it is read with, or name another one, and run it again.",
+    ),
+    (
         (
             "not found",
             "not exist",
             "not appear to be a git",
             "Username",
-            "uthentication",
             "returned error: 4",
         ),
         Outlook.CHANGE,
-        "There is no Git repository at {url} that can be read without a password.",
-        "Correct the address, and run it again.",
+        "There is no Git repository at {url} that it can read.",
+        "Correct the address, or name the Secret with the password of a private one, and run it again.",
     ),
 )
 UNKNOWN = (

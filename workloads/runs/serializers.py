@@ -22,7 +22,7 @@ from workloads.gpu_use.serializers import BusySerializer
 from workloads.runs.held_until import TooFew
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
-from workloads.runs.planning.plan import MAX_CLAIMS, MAX_VALUE
+from workloads.runs.planning.plan import MAX_CLAIMS, MAX_SECRETS, MAX_VALUE
 from workloads.runs.planning.spot import spot_of
 from workloads.runs.states import State
 from workloads.templates.parameters import MAX_SCRIPT_BYTES
@@ -48,6 +48,12 @@ class RepositorySerializer(StrictSerializer):
 
     url = Text(max_length=400, help_text="Begins with https:// and holds no password.")
     revision = Text(max_length=200, help_text="A branch, a tag or a commit.")
+    secret = Text(
+        max_length=253,
+        required=False,
+        allow_blank=True,
+        help_text="A Secret of the namespace with the `username` and `password` of a private one.",
+    )
 
 
 class RunClaimSerializer(StrictSerializer):
@@ -56,6 +62,14 @@ class RunClaimSerializer(StrictSerializer):
     name = Text(max_length=253, help_text="The name of its PersistentVolumeClaim.")
     path = Text(max_length=400)
     read_only = Boolean(required=False)  # type: ignore[assignment]
+
+
+class SecretVariableSerializer(StrictSerializer):
+    """A variable whose value stands in a Secret of the namespace, which the portal does not read."""
+
+    variable = Text(max_length=100)
+    secret = Text(max_length=253, help_text="The name of the Secret.")
+    key = Text(max_length=253)
 
 
 class TopologySerializer(StrictSerializer):
@@ -97,6 +111,9 @@ class SubmissionSerializer(StrictSerializer):
         child=Text(max_length=MAX_VALUE, allow_blank=True, trim_whitespace=False),
         required=False,
     )
+    secrets = serializers.ListField(
+        child=SecretVariableSerializer(), required=False, max_length=MAX_SECRETS
+    )
     topology = TopologySerializer(required=False, allow_null=True)
 
 
@@ -135,6 +152,9 @@ class ChangesSerializer(StrictSerializer):
             trim_whitespace=False,
         ),
         required=False,
+    )
+    secrets = serializers.ListField(
+        child=SecretVariableSerializer(), required=False, max_length=MAX_SECRETS
     )
     topology = TopologySerializer(required=False, allow_null=True)
 

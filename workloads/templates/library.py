@@ -11,6 +11,7 @@ from workloads.templates.parameters import (
     Parameter,
     Type,
     refused_script,
+    refused_secret,
     refused_source,
     refused_variables,
 )
@@ -75,15 +76,31 @@ class Template:
             return Misfit(_field_of_files(run), text)
         found = (
             Misfit("variables", refused_variables([*run.variables])),
-            Misfit("variables", self._refused_own(run)),
+            Misfit("variables", self._refused_own([*run.variables])),
+            Misfit("secrets", self._refused_secrets(run)),
             Misfit("program", _refused_launch(run)),
             Misfit(_field_of_files(run), _refused_files(run)),
             Misfit("checkpoint", _refused_checkpoint(run)),
         )
         return next((one for one in found if one.text), None)
 
-    def _refused_own(self, run: Run) -> str:
-        taken = [name for name in run.variables if name in self.own_variables]
+    def _refused_secrets(self, run: Run) -> str:
+        names = [one.variable for one in run.secrets]
+        twice = next(
+            (name for name in names if name in run.variables or names.count(name) > 1),
+            "",
+        )
+        if twice:
+            return f"{twice} is given twice: name it once, with its value or with its Secret."
+        refused = (refused_secret(one.secret, one.key) for one in run.secrets)
+        return (
+            refused_variables(names)
+            or self._refused_own(names)
+            or next(filter(None, refused), "")
+        )
+
+    def _refused_own(self, names: Sequence[str]) -> str:
+        taken = [name for name in names if name in self.own_variables]
         if not taken:
             return ""
         return f"{taken[0]} is set by the template: the pods of a run find each other by it."
@@ -174,7 +191,10 @@ def _refused_files(run: Run) -> str:
     if run.script is not None:
         return refused_script(run.script.text)
     source = run.repository
-    return refused_source(source.url, source.revision) if source is not None else ""
+    if source is None:
+        return ""
+    secret = refused_secret(source.secret) if source.secret else ""
+    return refused_source(source.url, source.revision) or secret
 
 
 def _count(

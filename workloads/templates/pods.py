@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from provisioning.desired.first_job import QUEUE_LABEL
 from provisioning.desired.objects import DOMAIN, cost_labels
@@ -24,6 +25,10 @@ FETCH = (
     'git init -q "$1" && cd "$1" && git fetch -q --depth 1 -- "$2" "$3" && git checkout -q --detach FETCH_HEAD '
     '|| { echo "Not fetched: $3 of $2" >&2; exit 1; }'
 )
+
+
+# Git asks it for name and password; neither stands in a command, an address or a file.
+CREDENTIALS = """!f() { printf 'username=%s\\npassword=%s\\n' "${GIT_USERNAME:-git}" "$GIT_PASSWORD"; }; f"""
 
 
 def metadata(run: Run, *, is_queued: bool = True) -> Manifest:
@@ -217,9 +222,21 @@ def variables(run: Run) -> list[Manifest]:
         given["QM_RESUME_FROM"] = run.resume_from
     if minutes := run.values.get("checkpoint_minutes"):
         given["QM_CHECKPOINT_MINUTES"] = str(minutes)
-    return [
+    plain = [
         {"name": name, "value": literal(value)} for name, value in sorted(given.items())
     ]
+    return [
+        *plain,
+        *(_from_secret(one.variable, one.secret, one.key) for one in run.secrets),
+    ]
+
+
+def _from_secret(
+    variable: str, secret: str, key: str, *, is_needed: bool = True
+) -> Manifest:
+    """A variable with the value of a key of a Secret, without which its container starts only if it is not needed."""
+    chosen = {"name": secret, "key": key, **({} if is_needed else {"optional": True})}
+    return {"name": variable, "valueFrom": {"secretKeyRef": chosen}}
 
 
 def _container(
@@ -284,8 +301,30 @@ def _fetch(source: Repository) -> Manifest:
         "name": "source",
         "image": source.image,
         "command": ["sh", "-ec", FETCH, "fetch", *(literal(word) for word in words)],
+        **({"env": _git_credentials(source)} if source.secret else {}),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": RESTRICTED,
         "volumeMounts": [{"name": "source", "mountPath": SOURCE}],
     }
+
+
+def _git_credentials(source: Repository) -> list[Manifest]:
+    """What has git use the name and the password of a Secret, for the host of the address alone."""
+    host = f"https://{urlsplit(source.url).netloc}"
+    # A host that sends git elsewhere would have it hand on the password there.
+    settings = {
+        f"credential.{host}.helper": CREDENTIALS,
+        "http.followRedirects": "false",
+    }
+    pairs = [
+        {"name": f"GIT_CONFIG_{word}_{number}", "value": text}
+        for number, pair in enumerate(settings.items())
+        for word, text in zip(("KEY", "VALUE"), pair, strict=True)
+    ]
+    return [
+        _from_secret("GIT_USERNAME", source.secret, "username", is_needed=False),
+        _from_secret("GIT_PASSWORD", source.secret, "password"),
+        {"name": "GIT_CONFIG_COUNT", "value": str(len(settings))},
+        *pairs,
+    ]

@@ -55,6 +55,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class SecretVariable:
+    """A variable that has the value of a key of a Secret in the namespace: the cluster puts it there, at the start."""
+
+    variable: str
+    secret: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Script:
     """A pasted script; it goes along as a ConfigMap."""
 
@@ -90,11 +99,15 @@ class Topology:
 
 @dataclass(frozen=True)
 class Repository:
-    """A Git address and revision, fetched before the run begins by `image`, which has git."""
+    """A Git address and revision, fetched before the run begins by `image`, which has git.
+
+    `secret` is the Secret of the namespace with the `username` and the `password` of a private one; empty without.
+    """
 
     url: str
     revision: str
     image: str
+    secret: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +134,7 @@ class Run:
     grace: int = 2 * MINUTE
     claims: tuple[Claim, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[SecretVariable, ...] = ()
     checkpoint: str = ""
     # The folder of an earlier run's checkpoints, in which this one goes on.
     resume_from: str = ""

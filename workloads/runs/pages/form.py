@@ -70,7 +70,14 @@ class RunForm(StrictForm):
         label="Or fetch it from Git",
         required=False,
         max_length=MAX_TEXT,
-        help_text="An address that begins with https:// and needs no password. It is fetched to /opt/source.",
+        help_text="An address that begins with https:// and holds no password. It is fetched to /opt/source.",
+    )
+    git_secret = forms.CharField(
+        label="Secret for a private one",
+        required=False,
+        max_length=253,
+        help_text="The name of a Secret of your namespace with the keys username and password. Only git gets it.",
+        widget=forms.TextInput(attrs={"spellcheck": "false", "class": "input--code"}),
     )
     git_revision = forms.CharField(
         label="Branch, tag or commit", required=False, max_length=200
@@ -91,6 +98,16 @@ class RunForm(StrictForm):
             attrs={"rows": 3, "class": "input--code", "spellcheck": "false"}
         ),
         help_text="One in a line, such as EPOCHS=3. No passwords: everybody of the team can read them.",
+    )
+    secrets = forms.CharField(
+        label="Variables from Secrets",
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(
+            attrs={"rows": 2, "class": "input--code", "spellcheck": "false"}
+        ),
+        help_text="One in a line, such as HF_TOKEN=huggingface:token: the key token of the Secret huggingface in your "
+        "namespace. The portal reads no Secret.",
     )
     topology = forms.ChoiceField(
         label="How close its nodes are",
@@ -147,6 +164,7 @@ class RunForm(StrictForm):
                 "script_text",
                 "script_file",
                 "git_url",
+                "git_secret",
                 "git_revision",
                 "claims",
             ):
@@ -213,12 +231,17 @@ class RunForm(StrictForm):
     @property
     def brings_files(self) -> bool:
         """Whether a script or a source was given or refused."""
-        return self._says("script_text", "git_url", "script_file")
+        return self._says("script_text", "git_url", "git_secret", "script_file")
 
     @property
     def brings_data(self) -> bool:
         """Whether a volume or a place for checkpoints was given or refused."""
         return self._says("claims", "checkpoint", "checkpoint_minutes")
+
+    @property
+    def brings_variables(self) -> bool:
+        """Whether a variable was given or refused."""
+        return self._says("variables", "secrets")
 
     def _says(self, *names: str) -> bool:
         usual = {"script_file": "train.py", "checkpoint_minutes": "0"}
@@ -249,11 +272,10 @@ class RunForm(StrictForm):
             }
             if script.strip()
             else None,
-            repository={"url": source, "revision": said["git_revision"] or "main"}
-            if source
-            else None,
+            repository=_repository_in(said) if source else None,
             claims=said.get("claims") or (),
             variables=said["variables"] or {},
+            secrets=said["secrets"] or (),
             topology=_topology_in(said.get("topology", "")),
         )
 
@@ -269,6 +291,7 @@ class RunForm(StrictForm):
             "script": asked.script,
             "repository": asked.repository,
             "claims": asked.claims,
+            "secrets": asked.secrets,
             "topology": asked.topology,
             "values": {**dict.fromkeys(kept["values"]), **asked.values},
             "variables": {**dict.fromkeys(kept["variables"]), **asked.variables},
@@ -307,6 +330,13 @@ class RunForm(StrictForm):
             name = SHOWN_AT.get(one.field, one.field)
             self.add_error(name if name in self.fields else None, one.text)
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse a Secret for a source that is not named."""
+        said: dict[str, Any] = super().clean() or {}
+        if said.get("git_secret") and not said.get("git_url"):
+            self.add_error("git_url", "Give the address that its Secret is for.")
+        return said
+
     def clean_claims(self) -> list[dict[str, object]]:
         """The volumes; raises ValidationError for a line that names none."""
         found: list[dict[str, object]] = []
@@ -330,6 +360,25 @@ class RunForm(StrictForm):
                     f"“{line[:60]}” is not of the form NAME=value.", code="variables"
                 )
             found[name.strip()] = value
+        return found
+
+    def clean_secrets(self) -> list[dict[str, str]]:
+        """The variables from Secrets; raises ValidationError for a line that does not name a variable, both parts."""
+        found: list[dict[str, str]] = []
+        for line in _lines(self.cleaned_data["secrets"]):
+            variable, _, source = line.partition("=")
+            secret, _, key = source.partition(":")
+            if not (variable.strip() and secret.strip() and key.strip()):
+                raise forms.ValidationError(
+                    f"“{line[:60]}” is not of the form NAME=secret:key.", code="secrets"
+                )
+            found.append(
+                {
+                    "variable": variable.strip(),
+                    "secret": secret.strip(),
+                    "key": key.strip(),
+                }
+            )
         return found
 
 
@@ -396,10 +445,15 @@ def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
         "script_file": script.get("file", "train.py"),
         "git_url": source.get("url", ""),
         "git_revision": source.get("revision", ""),
+        "git_secret": source.get("secret", ""),
         "claims": "\n".join(claims),
         "topology": topology_key(topology_of(submission.get("topology"))),
         "variables": "\n".join(
             f"{name}={value}" for name, value in submission["variables"].items()
+        ),
+        "secrets": "\n".join(
+            f"{one['variable']}={one['secret']}:{one['key']}"
+            for one in submission.get("secrets", ())
         ),
     }
 
@@ -415,6 +469,15 @@ def topology_key(topology: Topology | None) -> str:
     if topology is None:
         return ""
     return f"{'required' if topology.is_required else 'preferred'}:{topology.level}"
+
+
+def _repository_in(said: Mapping[str, Any]) -> dict[str, str]:
+    secret = {"secret": said["git_secret"]} if said["git_secret"] else {}
+    return {
+        "url": said["git_url"],
+        "revision": said["git_revision"] or "main",
+        **secret,
+    }
 
 
 def _topology_in(key: str) -> dict[str, object] | None:

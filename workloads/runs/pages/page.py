@@ -453,6 +453,9 @@ def facts_of(run: Run) -> list[Fact]:
                 ),
             }
         )
+    if secrets := asked.get("secrets"):
+        names = ", ".join(f"{one['variable']} from {one['secret']}" for one in secrets)
+        rows.append({"label": "Secrets", "text": names})
     if run.checkpoints:
         rows.append({"label": "Checkpoints", "copyable": run.checkpoints})
     if run.again_of_id is not None:

@@ -29,13 +29,14 @@ from workloads.templates.run import (
     Repository,
     Run,
     Script,
+    SecretVariable,
     Topology,
     Where,
     name_of,
     run_of,
 )
 
-MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 8, 50, 1_000
+MAX_CLAIMS, MAX_VARIABLES, MAX_SECRETS, MAX_VALUE = 8, 50, 20, 1_000
 SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 GIT_IMAGE = "docker.io/alpine/git:2.49.1"
 
@@ -53,6 +54,8 @@ class Submission:
     repository: Mapping[str, str] | None = None
     claims: Sequence[Mapping[str, object]] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    # {"variable": …, "secret": …, "key": …}: variables whose values stand in Secrets of the namespace.
+    secrets: Sequence[Mapping[str, str]] = ()
     # The folder of an earlier run's checkpoints; nobody types it, going on from that run fills it in.
     resume_from: str = ""
     # {"level": …, "required": …}: how close its pods are, by a level of the flavor's topology.
@@ -73,6 +76,9 @@ class Submission:
             "repository": dict(self.repository) if self.repository else None,
             "claims": [dict(one) for one in self.claims],
             "variables": dict(self.variables),
+            **(
+                {"secrets": [dict(one) for one in self.secrets]} if self.secrets else {}
+            ),
             **({"resume_from": self.resume_from} if self.resume_from else {}),
             **({"topology": dict(self.topology)} if self.topology else {}),
         }
@@ -320,7 +326,9 @@ def _run(
     return replace(
         run,
         script=Script(script["file"], script["text"]) if script else None,
-        repository=Repository(source["url"], source["revision"], GIT_IMAGE)
+        repository=Repository(
+            source["url"], source["revision"], GIT_IMAGE, source.get("secret", "")
+        )
         if source
         else None,
         claims=tuple(
@@ -332,6 +340,10 @@ def _run(
             **_variables_in(template, values),
             **asked.variables,
         },
+        secrets=tuple(
+            SecretVariable(one["variable"], one["secret"], one["key"])
+            for one in asked.secrets
+        ),
         resume_from=asked.resume_from,
         topology=topology_of(asked.topology),
     )
@@ -433,6 +445,9 @@ def _of_files(asked: Submission) -> list[Problem]:
     ):
         text = f"A run has at most {MAX_VARIABLES} variables of at most {MAX_VALUE} characters."
         found.append(Problem(field="variables", text=text))
+    if len(asked.secrets) > MAX_SECRETS:
+        text = f"A run takes at most {MAX_SECRETS} variables from Secrets."
+        found.append(Problem(field="secrets", text=text))
     return found
 
 

@@ -18,6 +18,7 @@ FRAME: Mapping[str, str] = {
     "script": "Script",
     "repository": "Source",
     "claims": "Volumes",
+    "secrets": "Secrets",
     "topology": "Topology",
 }
 LONGEST_SHOWN = 200
@@ -176,7 +177,10 @@ def _shown(value: Any) -> str:
     if "level" in value:
         return level_words(topology_of(value))
     if "url" in value:
-        return f"{value['url']} at {value['revision']}"[:LONGEST_SHOWN]
+        by = f" by {value['secret']}" if value.get("secret") else ""
+        return f"{value['url']} at {value['revision']}{by}"[:LONGEST_SHOWN]
+    if "variable" in value:
+        return f"{value['variable']}={value['secret']}:{value['key']}"
     return f"{value['name']}:{value['path']}{':ro' if value.get('read_only') else ''}"
 
 
