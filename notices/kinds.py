@@ -43,6 +43,7 @@ class NoticeKind(StrEnum):
     DIRECTORY_BRAKED = "directory_braked"
     SEAT_EMPTY = "seat_empty"
     RUN_ENDED = "run_ended"
+    RUN_ENDING = "run_ending"
     RUN_PARKED = "run_parked"
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
@@ -135,6 +136,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.DIRECTORY_BRAKED: "The directory would take access from too many people at once",
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.RUN_ENDED: "A run that you submitted has ended",
+    NoticeKind.RUN_ENDING: "A run that you submitted is about to reach its time limit",
     NoticeKind.RUN_PARKED: "A run is tried no more",
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours, or of a team that you lead, did not start or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
@@ -190,6 +192,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.BOOKING_BLOCKED,
         NoticeKind.WORK_STOPPED,
         NoticeKind.RUN_ENDED,
+        NoticeKind.RUN_ENDING,
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
         NoticeKind.BUDGET_SOFT,

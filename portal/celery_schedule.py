@@ -118,6 +118,11 @@ SCHEDULE = {
         "schedule": 15.0,
         "options": {"expires": 15},
     },
+    "tell of runs that reach their time limit": {
+        "task": "workloads.tasks.tell_of_ends",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "forget old logs": {
         "task": "workloads.tasks.forget_logs",
         "schedule": 3600.0,

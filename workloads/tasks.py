@@ -4,7 +4,7 @@ from celery import shared_task
 
 from audit import clock
 from workloads.gpu_use import measuring
-from workloads.runs import following, sending
+from workloads.runs import ending_soon, following, sending
 from workloads.runs.enqueue import enqueue
 from workloads.runs.logs import keeping
 from workloads.runs.models import Run
@@ -56,6 +56,12 @@ def keep_logs() -> None:
     """Keep the last lines of what has ended or reaches its time limit, before its pods go."""
     keeping.keep_of_ending(now=clock.now)
     keeping.keep_of_ended(now=clock.now)
+
+
+@shared_task(name="workloads.tasks.tell_of_ends")
+def tell_of_ends() -> None:
+    """Tell people of their runs that are about to reach their time limit."""
+    ending_soon.tell_of_ends(now=clock.now())
 
 
 @shared_task(name="workloads.tasks.forget_logs")

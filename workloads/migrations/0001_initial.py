@@ -97,6 +97,7 @@ class Migration(migrations.Migration):
                 ("limit_seconds", models.PositiveIntegerField(null=True)),
                 ("limit_on_cluster", models.PositiveIntegerField(null=True)),
                 ("limit_changed_at", models.DateTimeField(null=True)),
+                ("limit_told_at", models.DateTimeField(null=True)),
                 (
                     "state",
                     models.CharField(

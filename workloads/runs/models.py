@@ -108,6 +108,8 @@ class Run(Row, Leased):
     limit_changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
+    # Of which end by its time limit its requester was told; another attempt, or another limit, has another one.
+    limit_told_at = models.DateTimeField(null=True)
     state = models.CharField(
         max_length=10,
         choices=[(each.value, each.words) for each in State],

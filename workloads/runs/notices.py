@@ -8,7 +8,7 @@ from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
-from ui.amounts import gpus, span, usd
+from ui.amounts import gpus, moment, span, usd
 from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.models import Run
 from workloads.runs.states import State
@@ -41,6 +41,19 @@ def tell_ended(run: Run, *, now: datetime) -> None:
     )
 
 
+def tell_ending(run: Run, *, now: datetime) -> None:
+    """Tell who submitted a run that it is about to reach its time limit, and how to give it more where that can be."""
+    page = "run-limit" if run.can_change_limit else "run"
+    tell(
+        NoticeKind.RUN_ENDING,
+        to=[run.requester],
+        subject=("run", run.pk),
+        link=reverse(page, args=[run.pk]),
+        message=ending_message(run, now=now),
+        now=now,
+    )
+
+
 def tell_parked(run: Run, *, now: datetime) -> None:
     """Tell the platform leads of a run that ended every worker which tried it."""
     message = Message(
@@ -55,12 +68,38 @@ def tell_parked(run: Run, *, now: datetime) -> None:
     )
 
 
-def ended_message(run: Run, *, now: datetime) -> Message:
-    """How a run ended, how long it took and what it cost."""
-    state = State(run.state)
+def ending_message(run: Run, *, now: datetime) -> Message:
+    """When the time limit ends a run, and what can be done before."""
+    assert run.limit_at is not None  # noqa: S101 - told of what runs with a limit
+    at = moment(run.limit_at, now)
+    advice = (
+        "Give it more time if it needs more: it goes on meanwhile."
+        if run.can_change_limit
+        else "Its limit cannot be changed: see that it writes a checkpoint before."
+    )
+    return Message(
+        title=f"{run.title} reaches its time limit in {span(run.limit_at - now)}",
+        sentence=f"It is stopped on {at}. {advice}",
+        facts=(
+            *_place_facts(run),
+            ("Ran for", span(run.ran(now))),
+            ("Cost", usd(run.cost(now))),
+        ),
+        action="Give it more time" if run.can_change_limit else "Open the run",
+    )
+
+
+def _place_facts(run: Run) -> list[tuple[str, str]]:
     facts = [("Team", run.team.name), ("Cluster", run.cluster.title)]
     if run.flavor is not None:
         facts.append(("GPUs", gpus(run.gpus, run.flavor.kind)))
+    return facts
+
+
+def ended_message(run: Run, *, now: datetime) -> Message:
+    """How a run ended, how long it took and what it cost."""
+    state = State(run.state)
+    facts = _place_facts(run)
     if run.started_at is not None and run.ended_at is not None:
         facts += [
             ("Ran for", span(run.ran(now))),

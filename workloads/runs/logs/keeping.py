@@ -95,7 +95,7 @@ def keep_of_ending(*, now: Callable[[], datetime]) -> None:
     """
     running = Run.objects.filter(
         state=State.RUNNING, limit_seconds__isnull=False, running_since__isnull=False
-    ).only("running_since", "limit_seconds")
+    ).only("running_since", "limit_since", "limit_seconds")
     soon = now() + BEFORE_THE_LIMIT
     ending = [
         run.pk for run in running if run.limit_at is not None and run.limit_at <= soon
