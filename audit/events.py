@@ -143,7 +143,7 @@ class Kind(models.TextChoices):
     RUN_LIMIT_CHANGED = "run.limit_changed", "changed the run's time limit"
     WORK_DELETED = "work.deleted", "asked the cluster to delete work"
     RUN_ENDED = "run.ended", "saw the run end"
-    RUN_PARKED = "run.parked", "gave up sending or stopping the run"
+    RUN_PARKED = "run.parked", "gave up sending, stopping or limiting the run"
     TEMPLATE_KEPT = "template.kept", "kept a version of a template of runs"
     TEMPLATE_TAKEN_BACK = "template.taken_back", "took a template of runs back"
     NOTEBOOK_LAUNCHED = "notebook.launched", "launched a notebook"

@@ -353,10 +353,15 @@ class Cluster(Row):
             return None
         return found
 
+    def maintenance_now(self, now: datetime) -> Maintenance | None:
+        """The maintenance that is on; None while none is."""
+        found = self.maintenance(now)
+        return found if found is not None and found.is_on(now) else None
+
     def stop_policy(self, now: datetime) -> str:
         """What its queues do now for a maintenance, as Kueue's `stopPolicy` names it."""
-        found = self.maintenance(now)
-        if found is None or not found.is_on(now):
+        found = self.maintenance_now(now)
+        if found is None:
             return "None"
         return "HoldAndDrain" if found.drains else "Hold"
 

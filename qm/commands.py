@@ -508,7 +508,7 @@ def show(run: str, is_json: bool) -> None:
         ("stop asked", words.moment(found["stop_asked_at"])),
         ("ended", words.moment(found["ended_at"])),
         ("ran", words.duration(found["ran_seconds"]) if found["started_at"] else ""),
-        ("time limit", words.duration(found["limit_seconds"])),
+        ("time limit", words.limit(found)),
         (
             "cost",
             f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour",

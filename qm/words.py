@@ -135,6 +135,12 @@ def duration(seconds: int | None) -> str:
     return " ".join(parts[:2]) or "0 s"
 
 
+def limit(run: Mapping[str, Any]) -> str:
+    """How long a run may run, and that its cluster does not know that yet."""
+    pending = "" if run.get("limit_is_on_cluster", True) else ", not on the cluster yet"
+    return f"{duration(run['limit_seconds'])}{pending}"
+
+
 def gpus(run: Mapping[str, Any]) -> str:
     """The GPUs of a run, or a dash."""
     return f"{run['gpus']} × {run['flavor']}" if run["gpus"] else "–"

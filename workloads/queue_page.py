@@ -72,9 +72,8 @@ def queue(request: HttpRequest, name: str) -> HttpResponse:
     titles = {one.name: one.kind for one in found.flavors}
     sliced = {one.name for one in found.flavors if profile_of(one.resource)}
     silence, own = found.seen.silence(now), _own_work(found)
-    planned = cluster.maintenance(now)
     # What fits in a maintenance does not start in it.
-    rooms = found.rooms if planned is None or not planned.is_on(now) else ()
+    rooms = () if cluster.maintenance_now(now) else found.rooms
     context = {
         "cluster": cluster,
         "announced": cluster.announces(now),

@@ -10,7 +10,7 @@ from accounts.directory import freshness
 from accounts.models import Delegation, User
 from approvals import notices as telling
 from approvals.decisions import escalation as clockwork
-from approvals.decisions.deciders import seat_for, voices
+from approvals.decisions.deciders import has_voted, seat_for
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.events import record_event
 from approvals.judging.asked import wanted_of
@@ -217,7 +217,7 @@ def may_decide(request: Request, user: User, *, now: datetime) -> str:
     seat_of = seat_for(user, step, request, now=now) if step else None
     if seat_of is None:
         return f"This step is for {step.words if step else 'nobody'}."
-    if {user.pk, seat_of.pk} & voices(request):
+    if has_voted(request, user, seat_of):
         return "You have decided a step of it already; somebody else takes this one."
     return ""
 
@@ -371,7 +371,7 @@ def _vote(
     because: str = "",
 ) -> None:
     # The request is locked, so nobody is faster.
-    if {by.pk, seat_of.pk} & voices(request):
+    if has_voted(request, by, seat_of):
         raise Conflict(
             "You have decided a step of this request already.", code="voted_already"
         )

@@ -97,18 +97,28 @@ def voices(request: Request) -> frozenset[int]:
     return frozenset(pk for pk in found if pk is not None)
 
 
+def has_voted(request: Request, user: User, seat_of: User) -> bool:
+    """Whether the voice of a person, or of whose seat they decide in, was heard on what is asked now."""
+    return bool({user.pk, seat_of.pk} & voices(request))
+
+
 def may_vote(user: User, step: Step, request: Request, *, now: datetime) -> bool:
     """Whether a vote of this person on the step would be taken: they have a seat for it and have not voted."""
     seat_of = seat_for(user, step, request, now=now)
-    return seat_of is not None and not {user.pk, seat_of.pk} & voices(request)
+    return seat_of is not None and not has_voted(request, user, seat_of)
 
 
-def has_voted_elsewhere(step: Step, request: Request) -> bool:
-    """Whether the one person whose seat the step is has voted, themselves or by somebody else, on another step."""
+def has_voted_elsewhere(
+    step: Step, request: Request, *, by: datetime | None = None
+) -> bool:
+    """Whether the one person whose seat the step is has voted, themselves or by somebody else, on another step.
+
+    With `by` only what was decided until then counts.
+    """
     people_heard = (
         person
         for vote in _votes(request, step.version)
-        if vote.step_id != step.pk
+        if vote.step_id != step.pk and (by is None or vote.at <= by)
         for person in (vote.by, vote.seat_of)
     )
     return any(

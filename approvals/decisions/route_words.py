@@ -52,7 +52,7 @@ def past(request: Request) -> Iterator[Entry]:
             )
         else:
             why = (
-                f"{name} {_could_not(step, request, _were(step))}."
+                f"{name} {_could_not(step, request, _were(step), by=step.escalated_at)}."
                 if early
                 else "Nobody had decided by then."
             )
@@ -116,9 +116,11 @@ def _why(step: Step, request: Request) -> str:
     return f"{upper(step.words)} {_could_not(step, request, 'is')}."
 
 
-def _could_not(step: Step, request: Request, be: str) -> str:
-    """Why those whose step it is do not decide it themselves, as their sentence goes on."""
-    if is_person(step.seat) and has_voted_elsewhere(step, request):
+def _could_not(
+    step: Step, request: Request, be: str, *, by: datetime | None = None
+) -> str:
+    """Why those whose step it is do not decide it themselves, or did not `by` then, as their sentence goes on."""
+    if is_person(step.seat) and has_voted_elsewhere(step, request, by=by):
         return "has decided a step of it already"
     return f"{be} out of office"
 

@@ -1,7 +1,7 @@
 """What each tenancy holds of a kind of GPU, how much of it work has used lately, and what the rest costs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -84,19 +84,27 @@ def utilisation_of(rows: AllocationQuerySet, *, now: datetime) -> list[Utilisati
     return sorted(found, key=_most_idle_first)
 
 
-def used_now(*, now: datetime) -> Counter[tuple[int, str]]:
-    """How many GPUs work of all teams reserved at the last look, by cluster and flavor; one query.
+@dataclass(frozen=True, kw_only=True)
+class UsedNow:
+    """How many GPUs work of all teams reserved at the last look, by cluster and flavor; what was borrowed counts.
 
-    What was borrowed counts. A tenancy at which nobody has looked lately adds nothing.
+    Of a `stale` cluster nobody has looked at a tenancy lately: what is missing there is not idle.
     """
-    rows = Tenancy.objects.present().filter(
-        used__isnull=False, used_at__gt=now - SEEN_WITHIN
-    )
-    found = Counter[tuple[int, str]]()
-    for cluster, used in rows.order_by().values_list("cluster", "used"):
-        for flavor, gpus in (used or {}).items():
-            found[cluster, flavor] += int(gpus)
-    return found
+
+    gpus: Counter[tuple[int, str]]
+    stale: Collection[int]
+
+
+def used_now(*, now: datetime) -> UsedNow:
+    """What work of all teams reserves now; one query."""
+    rows = Tenancy.objects.present().filter(used__isnull=False).order_by()
+    gpus, stale = Counter[tuple[int, str]](), set[int]()
+    for cluster, used, at in rows.values_list("cluster", "used", "used_at"):
+        if at is None or at <= now - SEEN_WITHIN:
+            stale.add(cluster)
+        for flavor, count in (used or {}).items():
+            gpus[cluster, flavor] += int(count)
+    return UsedNow(gpus=gpus, stale=stale)
 
 
 def _of_place(

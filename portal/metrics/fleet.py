@@ -82,10 +82,10 @@ def gpus(moment: Moment) -> Iterator[Family]:
         "quartermaster_used_gpus",
         "GPUs that jobs of teams had when their queues were last read, in the last minutes.",
         {
-            names[one.pk]: used[one.cluster_id, one.name]
+            names[one.pk]: used.gpus[one.cluster_id, one.name]
             for one in flavors
-            # Of a cluster that nobody can look at, no use is no idleness.
-            if at[one.cluster_id].is_observed
+            # Where nobody can look, or has lately, no use is no idleness.
+            if at[one.cluster_id].is_observed and one.cluster_id not in used.stale
         },
     )
 
@@ -130,5 +130,4 @@ def _copies(moment: Moment) -> Family:
 
 
 def _is_maintained(cluster: Cluster, moment: Moment) -> bool:
-    found = cluster.maintenance(moment.now)
-    return found is not None and found.is_on(moment.now)
+    return cluster.maintenance_now(moment.now) is not None

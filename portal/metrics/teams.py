@@ -52,7 +52,7 @@ def parked(moment: Moment) -> Iterator[Family]:
         counted[kind] += 1
     yield Family(
         name="quartermaster_parked_rows",
-        words="What workers gave up, by kind; it is tried again once a platform lead asks for that.",
+        words="What workers gave up, by kind, until a person sees to it.",
         labels=["kind"],
         samples={(kind,): number for kind, number in counted.items()},
     )

@@ -108,7 +108,7 @@ WHO = [
     ),
     Guard(
         "approvals.decisions.actions:_vote",
-        "if {by.pk, seat_of.pk} & voices(request):",
+        "if has_voted(request, by, seat_of):",
         "if False:",
         DECIDING + "test_a_stand_in_and_the_giver_are_one_voice",
     ),

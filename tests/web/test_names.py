@@ -26,6 +26,13 @@ WORDS = "A name is one line of characters that are seen; this one has "
         (TURNED, f"{WORDS}right-to-left override."),
         ("a\u200bb", f"{WORDS}zero width space."),
         ("a\nb", f"{WORDS}a control character."),
+        ("\u3164", f"{WORDS}hangul filler."),
+        ("a\u2800b", f"{WORDS}braille pattern blank."),
+        ("a\U000e0100", f"{WORDS}variation selector-17."),
+        ("\u200da", f"{WORDS}zero width joiner."),
+        ("a\u200d\u200db", f"{WORDS}zero width joiner."),
+        ("Family \U0001f468\u200d\U0001f469\u200d\U0001f467", ""),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ""),
         ("\ue000", f"{WORDS}a control character."),
     ],
 )

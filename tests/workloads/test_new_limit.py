@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from audit.models import Event
 from provisioning.delivery import client_for
+from reconciling.controller import MAX_UNFINISHED
 from tests import factories
 from tests.calling import Caller
 from tests.services.process import wait_until
@@ -17,7 +18,7 @@ from tests.workloads.runs import run as run_of_template
 from tests.workloads.test_maintained import maintain
 from tests.workloads.test_runs import ASKED, follow, look_after, submit, there, until
 from tests.workloads.test_runs_page import client, page
-from web.refusals import Refused
+from web.refusals import BadInput, Refused
 from workloads.models import Run
 from workloads.runs import actions
 from workloads.runs.planning.abilities import learn
@@ -173,6 +174,72 @@ def test_a_cluster_that_refuses_it_ends_no_run_and_says_so_until_it_takes_it(
     assert "new time limit" not in text
 
 
+@pytest.mark.parametrize("asked", [None, 2**31 + 9], ids=["none", "too-large"])
+def test_a_limit_that_a_member_changes_on_the_cluster_is_put_back(
+    watched: Watched, asked: int | None
+) -> None:
+    with watching(watched.kubernetes):
+        run = started(watched)
+        theirs = {"spec": {"activeDeadlineSeconds": asked}}
+        client_for(watched.cluster).merge(JOB, run.name, watched.namespace, theirs)
+
+        def is_noticed() -> bool:
+            return follow(run).has_other_limit
+
+        wait_until(is_noticed, what="the other limit to be noticed")
+        look_after(run)
+    assert seconds_on_cluster(watched, run.name) == HOUR
+    assert not run.has_other_limit
+
+
+def test_a_start_counts_towards_the_limit(watched: Watched) -> None:
+    denied = "registry.example.com/pull-denied/train:1"
+    asked = replace(ASKED, values={**ASKED.values, "image": denied})
+    with watching(watched.kubernetes):
+        wait_until(is_read, what="everything to be listed")
+        run = submit(watched, asked)
+        look_after(run)
+        until(run, "starting")
+        wait_until(lambda: follow(run).limit_since is not None, what="its Job to begin")
+    Run.objects.update(limit_since=timezone.now() - timedelta(minutes=50))
+    with pytest.raises(BadInput, match="ends it at once"):
+        change(run, 30)
+    assert change(run, 90).limit_at is not None
+
+
+def test_what_was_given_up_is_tried_again_and_says_that_the_run_goes_on(
+    watched: Watched,
+) -> None:
+    run = submit(watched)
+    look_after(run)
+    change(run, 120)
+    Run.objects.update(unfinished=MAX_UNFINISHED)
+    look_after(run)
+    assert run.parked_at is not None
+    assert "The run goes on with its earlier limit" in run.message
+    change(run, 120)
+    assert Event.objects.filter(kind="run.limit_changed").count() == 1
+    run.refresh_from_db()
+    assert run.message == ""
+    look_after(run)
+    assert seconds_on_cluster(watched, run.name) == 2 * HOUR
+
+
+def test_a_limit_that_was_refused_and_is_taken_back_leaves_no_message(
+    watched: Watched,
+) -> None:
+    run = submit(watched)
+    look_after(run)
+    change(run, 120)
+    watched.kubernetes.fail(status=422)
+    assert look_after(run).message
+    shown = Caller(watched.ada).get(f"/api/v1/runs/{run.pk}/").json()
+    assert not shown["limit_is_on_cluster"]
+    change(run, 60)
+    run.refresh_from_db()
+    assert (run.message, run.has_other_limit) == ("", False)
+
+
 def test_the_same_limit_again_changes_nothing(watched: Watched) -> None:
     run = submit(watched)
     look_after(run)
@@ -201,7 +268,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
         {"state": "running", "running_since": -2, "limit_seconds": 4 * HOUR},
         120,
         "limit_is_reached",
-        "a time limit of 2 hours would end it at once",
+        "Its limit has counted for 2 h: one of 2 hours ends it at once",
     ),
     ({"limit_seconds": None}, 60, "no_limit", "runs until you stop it"),
     ({"state": "failed", "ended_at": 0}, 90, "run_is_over", "The run is over: failed."),

@@ -25,6 +25,7 @@ URL = "https://git.example.com/nlp/train.git"
 NO_REF = "The Git ref main2 does not exist at {url}."
 NO_HOST = "The Git host of {url} does not answer its pods."
 NO_REPOSITORY = "There is no Git repository at {url} that it can read."
+MOVED = "The Git host of {url} sends it on to another address, to which no password is handed on."
 REFUSES = "The Git host of {url} refuses its name or password."
 WAIT, CHANGE, ESCALATE, NEVER = Outlook
 
@@ -53,6 +54,11 @@ def failed(line: str) -> Pod:
         (
             "fatal: could not read Username for 'https://git.example.com': No such device or address",
             NO_REPOSITORY,
+            CHANGE,
+        ),
+        (
+            f"fatal: unable to access '{URL}/': The requested URL returned error: 301",
+            MOVED,
             CHANGE,
         ),
         (f"fatal: Authentication failed for '{URL}/'", REFUSES, CHANGE),

@@ -156,7 +156,8 @@ def _without_secret(pod: Pod, stuck: Waiting) -> Answer | None:
         code="secret_not_there",
         outlook=Outlook.CHANGE,
         what=what,
-        do="Make it with kubectl, and it starts by itself; or name another one, and run it again.",
+        do="Make it with kubectl, and it starts by itself; or name another one, and run it again. Until then it holds "
+        "its GPUs, and its time limit counts.",
         since=_since(pod),
         step=Step(Action.CHANGE_RUN, CHANGE_RUN, {"field": "secrets"}),
         detail=stuck.message,

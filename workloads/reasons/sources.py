@@ -32,6 +32,12 @@ CAUSES: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
         "Look whether the address is right; a platform lead opens the way out to a host that pods may not reach.",
     ),
     (
+        ("returned error: 3",),
+        Outlook.CHANGE,
+        "The Git host of {url} sends it on to another address, to which no password is handed on.",
+        "Name the address that it leads to, and run it again.",
+    ),
+    (
         ("Authentication failed",),
         Outlook.CHANGE,
         "The Git host of {url} refuses its name or password.",

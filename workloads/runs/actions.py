@@ -17,7 +17,7 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, Conflict, NoRight
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Run
-from workloads.runs.planning.new_limit import NewLimit, new_limit_of
+from workloads.runs.planning.new_limit import NewLimit, checked_limit, new_limit_of
 from workloads.runs.planning.places import place_of
 from workloads.runs.planning.plan import Plan, Problem, Submission, plan
 from workloads.runs.planning.resuming import (
@@ -309,31 +309,34 @@ def preview_limit(run_id: int, minutes: int, *, by: User, now: datetime) -> NewL
 
 @transaction.atomic
 def change_limit(run_id: int, *, minutes: int, by: User, now: datetime) -> Run:
-    """Have a run end at another time limit, of which a worker tells the cluster at once. The same changes nothing.
+    """Have a run end at another time limit, of which a worker tells the cluster at once.
 
-    Raises NoRight, and Conflict and BadInput as `new_limit_of`.
+    The same again changes nothing, but that a parked run is tried again.
+
+    Raises NoRight, and Conflict and BadInput as `checked_limit`.
     """
     run = Run.objects.locked().get(pk=run_id)
     _refuse_stranger(run, by)
-    before, found = run.limit_seconds, new_limit_of(run, minutes, now=now)
-    if found.seconds == before:
+    before, seconds = run.limit_seconds, checked_limit(run, minutes, now=now)
+    if seconds == before and run.parked_at is None:
         return run
-    run.limit_seconds, run.limit_changed_at, run.limit_changed_by = (
-        found.seconds,
-        now,
-        by,
-    )
-    fields = ["limit_seconds", "limit_changed_at", "limit_changed_by"]
-    run.save(update_fields=[*fields, *run.retry(now=now)])
-    record(
-        Kind.RUN_LIMIT_CHANGED,
-        actor=by.as_actor(),
-        subject=("run", run.pk),
-        team_id=run.team_id,
-        name=run.name,
-        seconds=found.seconds,
-        before=before,
-    )
+    run.message = ""
+    fields = ["message", *run.retry(now=now)]
+    if seconds != before:
+        run.limit_seconds, run.limit_changed_at = seconds, now
+        run.limit_changed_by = by
+        fields += ["limit_seconds", "limit_changed_at", "limit_changed_by"]
+    run.save(update_fields=fields)
+    if seconds != before:
+        record(
+            Kind.RUN_LIMIT_CHANGED,
+            actor=by.as_actor(),
+            subject=("run", run.pk),
+            team_id=run.team_id,
+            name=run.name,
+            seconds=seconds,
+            before=before,
+        )
     enqueue_on_commit(run.pk)
     return run
 

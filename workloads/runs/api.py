@@ -62,7 +62,9 @@ def pointing_into_values() -> Iterator[None]:
         yield
     except BadInput as refused:
         for one in refused.problems if isinstance(refused, BadValues) else [refused]:
-            if one.field and one.field not in BESIDE_VALUES:
+            if one.field == "git_secret":
+                one.pointer = pointer_to("repository", "secret")
+            elif one.field and one.field not in BESIDE_VALUES:
                 one.pointer = pointer_to("values", one.field)
         raise
 

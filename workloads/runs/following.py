@@ -35,6 +35,8 @@ from workloads.watching.kept import JOBS, kinds_of
 
 # A copy that is older than this after the sending may not have the run yet.
 SETTLED = timedelta(seconds=3)
+# The database's largest; a Job may have any.
+LONGEST_LIMIT = 2**31 - 1
 # Of a run that ended before its program began, for want of its source: it has its GPUs and never runs.
 NEVER_BEGAN = "never_fetched"
 # Of pods that are about to begin, or have begun: nothing holds them up.
@@ -155,7 +157,7 @@ def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) ->
     if state is State.RUNNING and piece.workload is None:
         # Its pods come by a watch of their own, before that which tells since when all of them are ready.
         return
-    _know_limit(run, piece, now=now)
+    _know_limit(run, piece, state, now=now)
     goes_on = state is State.RUNNING or state.is_over
     if run.running_since is not None and not (goes_on and _is_same(run, piece)):
         _finish(run, piece, seen, known, now=now)
@@ -178,29 +180,38 @@ def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) ->
         Run.objects.live().filter(pk=run.pk, state=run.state).update(state=state)
 
 
-def _know_limit(run: Run, piece: Piece, *, now: datetime) -> None:
-    """Write down which time limit the cluster has, and have a worker put one right that is not the run's.
+def _know_limit(run: Run, piece: Piece, state: State, *, now: datetime) -> None:
+    """Write down which time limit the cluster has and from when it counts; a worker makes it that of the run.
 
-    A JobSet that begins anew makes its Jobs with the limit that it was created with.
+    A JobSet that begins anew makes its Jobs with the limit that it was created with, and members may change a Job.
     """
-    name = timed_job(run.main)
-    jobs = (one for one in (piece.job, *piece.parts) if one is not None)
-    job = next(
-        (one for one in jobs if text(part(one, "metadata"), "name") == name), None
-    )
-    limit = job_of(job).limit if job is not None else None
-    if (
-        name is None
-        or limit is None
-        or limit == timedelta(seconds=run.limit_on_cluster or 0)
-    ):
+    if run.running_since is None:
+        since = _limit_since(piece) if state is State.STARTING else None
+        if since != run.limit_since:
+            waiting = Run.objects.live().filter(pk=run.pk, running_since=None)
+            waiting.update(limit_since=since)
+            run.limit_since = since
+    job = _timed_job(run, piece)
+    if job is None or run.limit_seconds is None:
+        return
+    limit = job_of(job).limit or timedelta(0)
+    seconds = min(int(limit.total_seconds()), LONGEST_LIMIT)
+    if seconds == run.limit_on_cluster:
         return
     as_it_was = Run.objects.live().filter(
         pk=run.pk, limit_on_cluster=run.limit_on_cluster
     )
-    seconds = int(limit.total_seconds())
     if as_it_was.update(limit_on_cluster=seconds, requeue_at=now):
         enqueue_on_commit(run.pk)
+
+
+def _timed_job(run: Run, piece: Piece) -> Object | None:
+    """The Job by which Kubernetes counts a run's time limit; None where that cannot be changed, and without one."""
+    name = timed_job(run.main)
+    jobs = (one for one in (piece.job, *piece.parts) if one is not None)
+    return next(
+        (one for one in jobs if text(part(one, "metadata"), "name") == name), None
+    )
 
 
 def _never_began(run: Run, piece: Piece, seen: Work) -> bool:

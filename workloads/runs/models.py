@@ -124,7 +124,7 @@ class Run(Row, Leased):
     started_at = models.DateTimeField(null=True)
     # Since when its attempt that is not over runs, and how many seconds those ran that are (workloads.runs.attempts).
     running_since = models.DateTimeField(null=True)
-    # From when Kubernetes counts the time limit of that attempt; null where it does from when it runs.
+    # From when Kubernetes counts the time limit of that attempt, or of one that starts; null where from when it runs.
     limit_since = models.DateTimeField(null=True)
     ran_seconds = models.PositiveIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
@@ -307,10 +307,13 @@ class Run(Row, Leased):
 
     @property
     def limit_at(self) -> datetime | None:
-        """When its time limit ends it if it runs on; None while it does not run, and without a limit."""
-        if self.running_since is None or self.limit_seconds is None:
-            return None
+        """When its time limit ends it if it goes on; None while Kubernetes does not count it, and without a limit.
+
+        It counts from where its pods begin to be started.
+        """
         since = self.limit_since or self.running_since
+        if since is None or self.limit_seconds is None:
+            return None
         return since + timedelta(seconds=self.limit_seconds)
 
     @property

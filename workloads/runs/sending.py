@@ -41,6 +41,10 @@ PARKED = (
     f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads were told and find the reason in the "
     "workers' logs. Stop the run, and submit it again when they have seen to it."
 )
+PARKED_LIMIT = (
+    f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads were told. The run goes on with its "
+    "earlier limit: set it again when they have seen to it."
+)
 _random = SystemRandom()
 Clock = Callable[[], datetime]
 
@@ -54,7 +58,8 @@ def _park(run: Run, now: datetime) -> list[str]:
     """Say on the run, to the platform leads and to the audit log that it is tried no more; the fields to be saved."""
     from workloads.runs.notices import tell_parked
 
-    run.message = PARKED
+    goes_on = run.sent_at is not None and run.stop_asked_at is None
+    run.message = PARKED_LIMIT if goes_on else PARKED
     tell_parked(run, now=now)
     record(
         Kind.RUN_PARKED,

@@ -466,8 +466,9 @@ class RunShortSerializer(serializers.Serializer[Run]):
     )
     limit_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When its time limit ends it; null while it does not run.",
+        help_text="When its time limit ends it; null while it waits.",
     )
+    limit_is_on_cluster = serializers.SerializerMethodField()
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
     gpu_use = serializers.SerializerMethodField()
     why = serializers.SerializerMethodField()
@@ -483,6 +484,11 @@ class RunShortSerializer(serializers.Serializer[Run]):
         """How busy its GPUs are; null while it holds none."""
         found = run.busy(self.context["now"])
         return None if found is None else BusySerializer(found).data
+
+    @extend_schema_field(serializers.BooleanField())
+    def get_limit_is_on_cluster(self, run: Run) -> bool:
+        """Whether the cluster has this limit; until then it ends the run at the earlier one."""
+        return not run.has_other_limit
 
     @extend_schema_field(serializers.IntegerField())
     def get_ran_seconds(self, run: Run) -> int:
@@ -511,7 +517,7 @@ class NewLimitSerializer(serializers.Serializer[Any]):
     limit_seconds = serializers.IntegerField(source="seconds")
     ends_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it ends at the latest; null while it does not run.",
+        help_text="When it ends at the latest; null while it waits.",
     )
     usd_at_limit = serializers.DecimalField(max_digits=18, decimal_places=2)
     early_stops = serializers.CharField(

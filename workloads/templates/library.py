@@ -80,6 +80,7 @@ class Template:
             Misfit("secrets", self._refused_secrets(run)),
             Misfit("program", _refused_launch(run)),
             Misfit(_field_of_files(run), _refused_files(run)),
+            Misfit("git_secret", _refused_git_secret(run)),
             Misfit("checkpoint", _refused_checkpoint(run)),
         )
         return next((one for one in found if one.text), None)
@@ -193,8 +194,12 @@ def _refused_files(run: Run) -> str:
     source = run.repository
     if source is None:
         return ""
-    secret = refused_secret(source.secret) if source.secret else ""
-    return refused_source(source.url, source.revision) or secret
+    return refused_source(source.url, source.revision)
+
+
+def _refused_git_secret(run: Run) -> str:
+    secret = run.repository.secret if run.repository is not None else ""
+    return refused_secret(secret) if secret else ""
 
 
 def _count(

@@ -23,7 +23,7 @@ from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
 from workloads.runs.models import Run
 from workloads.runs.pages.page import ANEW
-from workloads.runs.planning.new_limit import minutes_of
+from workloads.runs.planning.new_limit import minutes_of, refuse_fixed
 from workloads.templates.run import DAY, HOUR, MINUTE
 
 OFFERED_LONGER = (HOUR, 4 * HOUR, DAY)
@@ -64,6 +64,7 @@ def run_limit(request: HttpRequest, pk: int) -> HttpResponse:
     minutes = asked.get("minutes") or str((run.limit_seconds or 0) // MINUTE)
     form, change = TimeLimitForm(run, {"minutes": minutes}), None
     try:
+        refuse_fixed(run)
         if form.is_valid() and is_sent:
             return _set(request, run, form.cleaned_data["minutes"])
         if form.is_valid():

@@ -73,8 +73,8 @@ def _runs_until(run: Run, at: datetime) -> bool:
 
 def maintained_until_words(cluster: Cluster, now: datetime) -> str:
     """That nothing starts on a cluster which is maintained now; empty where none is."""
-    maintenance = cluster.maintenance(now)
-    if maintenance is None or not maintenance.is_on(now):
+    maintenance = cluster.maintenance_now(now)
+    if maintenance is None:
         return ""
     return not_before_words(cluster.title, moment(maintenance.ends, now))
 

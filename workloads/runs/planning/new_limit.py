@@ -21,7 +21,7 @@ SOONEST = timedelta(minutes=1)
 
 @dataclass(frozen=True, kw_only=True)
 class NewLimit:
-    """A run's other time limit. `ends_at` is when it ends at the latest; None while it does not run.
+    """A run's other time limit. `ends_at` is when it ends at the latest; None while it waits.
 
     `usd_at_limit` is the most USD that it can cost then; `early_stops` says what can stop it before.
     """
@@ -33,32 +33,39 @@ class NewLimit:
 
 
 def new_limit_of(run: Run, minutes: int, *, now: datetime) -> NewLimit:
-    """What another time limit makes of a run.
-
-    Raises Conflict for a run that keeps its limit, BadInput for one that its template refuses or that it has reached.
-    """
-    _refuse_fixed(run)
-    parameter = minutes_of(run)
-    if problem := check([parameter], {"minutes": minutes}).problems.get("minutes"):
-        raise BadInput(problem, code="bad_limit", field="minutes")
+    """What another time limit makes of a run; raises as `checked_limit`."""
     changed = copy(run)
-    changed.limit_seconds = minutes * MINUTE
-    if changed.limit_at is not None and changed.limit_at < now + SOONEST:
-        limit, runs_for = (
-            duration(timedelta(minutes=minutes)),
-            span(now - (run.limit_since or run.running_since or now)),
-        )
-        raise BadInput(
-            f"It has run for {runs_for}: a time limit of {limit} would end it at once. Stop it, or allow more.",
-            code="limit_is_reached",
-            field="minutes",
-        )
+    changed.limit_seconds = checked_limit(run, minutes, now=now)
     return NewLimit(
         seconds=changed.limit_seconds,
         ends_at=changed.limit_at,
         usd_at_limit=changed.usd_at_limit or Decimal(0),
         early_stops=early_stop_words(changed, now),
     )
+
+
+def checked_limit(run: Run, minutes: int, *, now: datetime) -> int:
+    """Another time limit of a run, in seconds.
+
+    Raises Conflict for a run that keeps its limit, BadInput for one that its template refuses or that it has reached.
+    """
+    refuse_fixed(run)
+    if problem := check([minutes_of(run)], {"minutes": minutes}).problems.get(
+        "minutes"
+    ):
+        raise BadInput(problem, code="bad_limit", field="minutes")
+    changed = copy(run)
+    changed.limit_seconds = minutes * MINUTE
+    ends = changed.limit_at
+    if ends is not None and ends < now + SOONEST:
+        limit = timedelta(minutes=minutes)
+        counted = span(now - (ends - limit))
+        raise BadInput(
+            f"Its limit has counted for {counted}: one of {duration(limit)} ends it at once. Allow more, or stop it.",
+            code="limit_is_reached",
+            field="minutes",
+        )
+    return changed.limit_seconds
 
 
 def minutes_of(run: Run) -> Parameter:
@@ -68,7 +75,7 @@ def minutes_of(run: Run) -> Parameter:
     return next((one for one in found if one.name == MINUTES.name), MINUTES)
 
 
-def _refuse_fixed(run: Run) -> None:
+def refuse_fixed(run: Run) -> None:
     """Raise Conflict for a run whose time limit stays as it is."""
     if run.is_over:
         state = State(run.state).words.lower()
