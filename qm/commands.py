@@ -513,7 +513,7 @@ def show(run: str, is_json: bool) -> None:
             "cost",
             f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour",
         ),
-        ("GPUs busy", words.busy(found.get("gpu_use"))),
+        ("GPU use", words.busy(found.get("gpu_use"))),
         ("cluster silent since", words.moment(found["silent_since"])),
     ]
     click.echo(f"{words.facts(rows)}\n\n{words.why(found)}")

@@ -147,11 +147,13 @@ def gpus(run: Mapping[str, Any]) -> str:
 
 
 def busy(found: Mapping[str, Any] | None) -> str:
-    """How busy the GPUs of a run are; empty while it holds none."""
+    """How busy the GPUs of a run are, and were on the whole; empty where it is not known."""
     if not found:
         return ""
     since = f" Since {moment(found['idle_since'])}." if found["idle_since"] else ""
-    return f"{found['words']}{since}"
+    # An older portal tells nothing of the whole.
+    parts = (f"{found['words']}{since}", found.get("overall"))
+    return " ".join(filter(None, parts))
 
 
 def place_name(place: Mapping[str, Any]) -> str:

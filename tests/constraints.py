@@ -522,6 +522,10 @@ NAMED: Mapping[str, Attack] = {
     "gpus_are_idle_since_before_they_were_measured": lambda w: used(
         w, idle_since=NOW + DAY
     ),
+    "gpus_are_busy_only_while_they_are_measured": lambda w: used(
+        w, busy_seconds=61, measured_seconds=60
+    ),
+    "a_gpu_uses_no_less_than_no_memory": lambda w: used(w, peak_mib=-1),
     "one_use_per_pod": lambda w: add(used_pod(w), used_pod(w)),
     "the_use_of_a_pod_is_a_share": lambda w: add(used_pod(w, share=-0.1)),
     "a_pod_is_idle_since_before_it_was_measured": lambda w: add(

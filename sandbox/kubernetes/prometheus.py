@@ -2,6 +2,7 @@
 
 Of a query it reads only whether it names a metric of the exporter, and whether it asks for averages or for the most,
 under which label. A pod is as busy as its annotation `test/gpu-use` says: one number from 0 to 1, or one for each GPU.
+It uses as much memory as `test/gpu-memory` says, in MiB and likewise; an empty one is an exporter that tells none.
 """
 
 import re
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 SERVICE, NAMESPACE = "prometheus-operated:9090", "monitoring"
 METRICS = ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL")
-USUAL = 0.87
-PART = re.compile(r'label_replace\((avg|max) .*?, "(\w+)", "(\w+)", "", ""\)')
+MEMORY = "DCGM_FI_DEV_FB_USED"
+USUAL, USUAL_MEMORY = "0.87", "8192"
+PART = re.compile(r'label_replace\((avg|max) (.*?), "(\w+)", "(\w+)", "", ""\)')
 
 
 def answer(cluster: "Cluster", call: Call) -> Answer:
@@ -41,7 +43,7 @@ def answer(cluster: "Cluster", call: Call) -> Answer:
         )
     query = call.query.get("query", "")
     pods = cluster.store.objects(POD) if any(one in query for one in METRICS) else ()
-    parts = PART.findall(query) or [("avg", "", "")]
+    parts = PART.findall(query) or [("avg", query, "", "")]
     held = [pod for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
     result = [one for pod in held for one in _samples(pod, parts)]
     return json_answer(
@@ -49,17 +51,31 @@ def answer(cluster: "Cluster", call: Call) -> Answer:
     )
 
 
-def _samples(pod: Obj, parts: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+def _samples(
+    pod: Obj, parts: list[tuple[str, str, str, str]]
+) -> Iterator[dict[str, Any]]:
     metadata = pod["metadata"]
-    said = (metadata.get("annotations") or {}).get("test/gpu-use", str(USUAL))
-    of_gpus = [float(one) for one in said.split()]
-    for how, label, value in parts:
+    for how, metric, label, value in parts:
+        of_gpus = _of_gpus(pod, metric)
+        if not of_gpus:
+            continue
         labels = {"namespace": metadata["namespace"], "pod": metadata["name"]}
         use = max(of_gpus) if how == "max" else fmean(of_gpus)
         yield {
             "metric": labels | ({label: value} if label else {}),
             "value": [time.time(), str(use)],
         }
+
+
+def _of_gpus(pod: Obj, metric: str) -> list[float]:
+    """What a metric is for each GPU of a pod, or for all of them."""
+    annotations = pod["metadata"].get("annotations") or {}
+    found = (
+        annotations.get("test/gpu-memory", USUAL_MEMORY)
+        if MEMORY in metric
+        else annotations.get("test/gpu-use", USUAL)
+    )
+    return [float(one) for one in found.split()]
 
 
 def _has_gpus(pod: Obj) -> bool:

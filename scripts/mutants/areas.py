@@ -82,7 +82,11 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "workloads/estimating.py": [WORKLOADS + "test_estimating.py"],
     "workloads/queueing.py": [WORKLOADS + "test_queueing.py"],
     "workloads/gpu_use/busy.py": [WORKLOADS + "test_gpu_use.py"],
-    "workloads/gpu_use/shares.py": [WORKLOADS + "test_gpu_use.py"],
+    "workloads/gpu_use/overall.py": [WORKLOADS + "test_gpu_use_overall.py"],
+    "workloads/gpu_use/shares.py": [
+        WORKLOADS + "test_gpu_use.py",
+        WORKLOADS + "test_gpu_use_overall.py",
+    ],
     "workloads/runs/planning/lending.py": [WORKLOADS + "test_lending.py"],
     "workloads/runs/planning/plan.py": RUNS,
     "workloads/runs/planning/pools.py": [

@@ -46,6 +46,13 @@ RIGHT = {
 HALF = Share(0.5, 0.5)
 # Their average is below what counts as idle.
 ONE_OF_EIGHT = (0.15, 0, 0, 0, 0, 0, 0, 0)
+# Nothing is claimed of the whole of a run before minutes of it were measured.
+NOTHING_YET = {
+    "overall": "",
+    "mean_share": None,
+    "measured_seconds": 0,
+    "peak_memory_gb": None,
+}
 BINDING = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "RoleBinding",
@@ -174,6 +181,7 @@ def test_without_a_prometheus_it_says_that_it_does_not_know(
         "share": None,
         "idle_since": None,
         "words": "Not known: the cluster has no Prometheus that the portal reads.",
+        **NOTHING_YET,
     }
     assert (
         "Not known: the cluster has no Prometheus"
@@ -188,7 +196,8 @@ def test_busy_gpus_are_told_with_their_share(watched: Watched, running: Run) -> 
     assert told(watched, running) == {
         "share": 0.87,
         "idle_since": None,
-        "words": "87% busy when last measured.",
+        "words": "87 % busy when last measured.",
+        **NOTHING_YET,
     }
 
 
@@ -228,7 +237,7 @@ def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(
 
     measure(now=timezone.now)
 
-    assert told(watched, running)["words"] == "2% busy when last measured."
+    assert told(watched, running)["words"] == "2 % busy when last measured."
     assert GpuUse.objects.get().idle_since is None
     assert PodUse.objects.get().idle_since is None
 
@@ -251,7 +260,7 @@ def test_a_run_of_which_a_part_is_measured_is_not_idle(
     assert (use.share, use.idle_since) == (0, None)
     measured(watched)
     assert (
-        told(watched, running)["words"] == "0% busy when last measured on 1 of 2 pods."
+        told(watched, running)["words"] == "0 % busy when last measured on 1 of 2 pods."
     )
     other.body["status"]["phase"] = "Succeeded"
     other.save()
@@ -333,7 +342,7 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     assert use() == {
         "share": 0.25,
         "idle_since": None,
-        "words": "25% busy when last measured.",
+        "words": "25 % busy when last measured.",
     }
     assert "Running, GPUs idle" not in row()
     computes(copied, first, 0)
@@ -364,7 +373,7 @@ def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
     assert use_of(copied, "by-hand") == {
         "share": 0,
         "idle_since": None,
-        "words": "0% busy when last measured on 1 of 2 pods.",
+        "words": "0 % busy when last measured on 1 of 2 pods.",
     }
 
     note_pods(

@@ -50,4 +50,9 @@ def busy_of(
             share, idle_since, "Held but not busy: nothing computes on its GPUs."
         )
     where = f" on {measured} of {pods} pods" if measured < pods else ""
-    return Busy(share, None, f"{share:.0%} busy when last measured{where}.")
+    return Busy(share, None, f"{percent(share)} busy when last measured{where}.")
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 as people read it: "38 %"."""
+    return f"{share * 100:.0f} %"

@@ -1,7 +1,8 @@
 """How busy the GPUs of teams are: asked of the cluster's Prometheus every minute, and kept by run, notebook and pod."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 import structlog
@@ -18,6 +19,7 @@ from provisioning.delivery import client_for
 from provisioning.models import Tenancy
 from reconciling.sweeping import for_each
 from workloads.gpu_use.models import PodUse
+from workloads.gpu_use.overall import Sums, seconds_of_look
 from workloads.gpu_use.shares import QUERY, Pod, Share, shares_of
 from workloads.models import ClusterObject
 from workloads.notebook_pages.shown import SERVER, is_pod_of
@@ -28,6 +30,17 @@ from workloads.templates.pods import RUN_LABEL
 
 log = structlog.get_logger(__name__)
 FORGOTTEN = timedelta(hours=1)
+# What a look writes of a run.
+MEASURED = (
+    "share",
+    "idle_since",
+    "measured_at",
+    "pods",
+    "pods_measured",
+    "busy_seconds",
+    "measured_seconds",
+    "peak_mib",
+)
 Clock = Callable[[], datetime]
 
 
@@ -63,39 +76,89 @@ def _keep(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> No
 
 
 def write_down(cluster: Cluster, shares: Mapping[Pod, Share], *, now: datetime) -> None:
-    """Keep how busy the GPUs of each run are on average; a run of whose pods nothing was measured is left as it was."""
+    """Keep how busy the GPUs of each run are, now and on the whole; a run without a measured pod is left as it was."""
     runs = Run.objects.live().filter(
         tenancy__cluster=cluster, running_since__isnull=False, gpus__gt=0
     )
-    found = list(
-        runs.select_related("gpu_use", "tenancy").defer("submission", "manifests")
-    )
+    found = list(runs.select_related("tenancy").defer("submission", "manifests"))
     pods = _pods(cluster, {run.tenancy.namespace for run in found})
-    for run in found:
-        own = pods[run.tenancy.namespace, run.name]
-        measured = [shares[pod] for pod in own if pod in shares]
-        if not measured:
-            continue
-        share = sum(one.average for one in measured) / len(measured)
-        since = _idle_since(measured, getattr(run, "gpu_use", None), now)
-        if since is not None and len(measured) < len(own):
-            # Nobody knows whether the others compute.
-            since = None
-        if since is not None and run.running_since is not None:
-            # It may have run before, and been idle then.
-            since = min(max(since, run.running_since), now)
-        fields = {
-            "share": share,
-            "idle_since": since,
-            "measured_at": now,
-            "pods": len(own),
-            "pods_measured": len(measured),
-        }
-        if not GpuUse.objects.filter(run=run, measured_at__lt=now).update(**fields):
-            # Its first one, or another round has kept a later one.
-            GpuUse.objects.bulk_create(
-                [GpuUse(run=run, **fields)], ignore_conflicts=True
-            )
+    with transaction.atomic():
+        # In one order, as another round may do the same.
+        locked = (
+            GpuUse.objects.filter(run__in=found)
+            .order_by("pk")
+            .select_for_update(no_key=True)
+        )
+        earlier = {one.run_id: one for one in locked}
+        rows = [
+            _use_of(run, pods[_key(run)], shares, earlier.get(run.pk), now)
+            for run in found
+            if any(pod in shares for pod in pods[_key(run)])
+            # Another round may have kept a later one.
+            and (run.pk not in earlier or earlier[run.pk].measured_at < now)
+        ]
+        GpuUse.objects.bulk_create(
+            [row for row in rows if row.run_id not in earlier], ignore_conflicts=True
+        )
+        GpuUse.objects.bulk_create(
+            [row for row in rows if row.run_id in earlier],
+            update_conflicts=True,
+            unique_fields=["run"],
+            update_fields=MEASURED,
+        )
+
+
+def _key(run: Run) -> tuple[str, str]:
+    """By what the pods of a run are found."""
+    return run.tenancy.namespace, run.name
+
+
+def _use_of(
+    run: Run,
+    pods: Sequence[Pod],
+    shares: Mapping[Pod, Share],
+    earlier: GpuUse | None,
+    now: datetime,
+) -> GpuUse:
+    """The row of a run of which some pods are measured now, with what was measured of it before."""
+    measured = [shares[pod] for pod in pods if pod in shares]
+    share = sum(one.average for one in measured) / len(measured)
+    sums = earlier.sums if earlier is not None else Sums()
+    if len(measured) == len(pods):
+        # A part of a run says nothing of the whole.
+        before = earlier.measured_at if earlier is not None else None
+        seconds = seconds_of_look(before, running_since=run.running_since, now=now)
+        sums = sums.with_look(share, _peak(measured), seconds=seconds)
+    return GpuUse(
+        run=run,
+        share=share,
+        idle_since=_run_idle_since(run, pods, measured, earlier, now),
+        measured_at=now,
+        pods=len(pods),
+        pods_measured=len(measured),
+        **asdict(sums),
+    )
+
+
+def _peak(measured: Collection[Share]) -> int | None:
+    """The most MiB that a GPU of all these pods used; None where that is not known of one of them."""
+    known = [one.memory for one in measured if one.memory is not None]
+    return max(known) if len(known) == len(measured) else None
+
+
+def _run_idle_since(
+    run: Run,
+    pods: Sequence[Pod],
+    measured: Sequence[Share],
+    earlier: GpuUse | None,
+    now: datetime,
+) -> datetime | None:
+    """Since when nothing computes on a run's GPUs; None while something does, or may on pods that are not measured."""
+    since = _idle_since(measured, earlier, now)
+    if since is None or len(measured) < len(pods) or run.running_since is None:
+        return None
+    # It may have run before, and been idle then.
+    return min(max(since, run.running_since), now)
 
 
 def note_notebooks(

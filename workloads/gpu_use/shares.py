@@ -1,4 +1,4 @@
-"""How busy the GPUs of pods are, as the DCGM exporter tells it through Prometheus, and when none computes. Pure."""
+"""How busy the GPUs of pods are and how much of their memory is used, as the DCGM exporter tells it. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
+from notebooks.profiles.idle import MEASURED_FOR
+
+_BY_POD = "by (namespace, pod, exported_namespace, exported_pod)"
 # A kernel that ran for a moment makes GPU_UTIL high, so that the engine's measure comes first. Slices have that alone.
-_OF_POD = (
-    "by (namespace, pod, exported_namespace, exported_pod) "
-    "(DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL / 100)"
-)
-# Both in one call; the label says which of them a sample is.
+_OF_POD = f"{_BY_POD} (DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL / 100)"
+# A peak between two looks counts, too. Of a slice the exporter tells its own memory, of some drivers none.
+_MEMORY = f"{_BY_POD} (max_over_time(DCGM_FI_DEV_FB_USED[{MEASURED_FOR.seconds}s]))"
+# All in one call; the label says which of them a sample is.
 QUERY = (
     f'label_replace(avg {_OF_POD}, "of", "average", "", "") or '
-    f'label_replace(max {_OF_POD}, "of", "busiest", "", "")'
+    f'label_replace(max {_OF_POD}, "of", "busiest", "", "") or '
+    f'label_replace(max {_MEMORY}, "of", "memory", "", "")'
 )
+# The largest number that the database has.
+MAX_MIB = 2**31 - 1
 # Below this share nobody computes: a display or a driver alone takes some of it.
 IDLE = 0.02
 Pod = tuple[str, str]
@@ -23,10 +28,14 @@ Pod = tuple[str, str]
 
 @dataclass(frozen=True)
 class Share:
-    """How busy the GPUs of a pod are, from 0 to 1: on average, and the one that computes most."""
+    """How busy the GPUs of a pod are, from 0 to 1: on average, and the one that computes most.
+
+    `memory` is the most MiB that one of them used in the last minutes; None where the exporter does not tell it.
+    """
 
     average: float
     busiest: float
+    memory: int | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -48,13 +57,19 @@ def shares_of(samples: Iterable[Mapping[str, Any]]) -> dict[Pod, Share]:
             str(labels.get("exported_pod") or labels.get("pod") or ""),
         )
         try:
-            share = float(value[1])
+            number = float(value[1])
         except (IndexError, TypeError, ValueError):
             continue
-        if all(pod) and isfinite(share):
-            found[pod][str(labels.get("of", ""))] = min(max(share, 0.0), 1.0)
+        if all(pod) and isfinite(number):
+            found[pod][str(labels.get("of", ""))] = max(number, 0.0)
     return {
-        pod: Share(of["average"], of["busiest"])
+        pod: Share(
+            min(of["average"], 1.0), min(of["busiest"], 1.0), _mib(of.get("memory"))
+        )
         for pod, of in found.items()
         if "average" in of and "busiest" in of
     }
+
+
+def _mib(used: float | None) -> int | None:
+    return None if used is None else min(round(used), MAX_MIB)

@@ -547,6 +547,9 @@ class Migration(migrations.Migration):
                 ("measured_at", models.DateTimeField()),
                 ("pods", models.PositiveIntegerField(db_default=1, default=1)),
                 ("pods_measured", models.PositiveIntegerField(db_default=1, default=1)),
+                ("busy_seconds", models.FloatField(db_default=0, default=0)),
+                ("measured_seconds", models.FloatField(db_default=0, default=0)),
+                ("peak_mib", models.IntegerField(null=True)),
             ],
             options={
                 "constraints": [
@@ -568,6 +571,19 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="gpus_are_idle_since_before_they_were_measured",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("busy_seconds__gte", 0),
+                            ("busy_seconds__lte", models.F("measured_seconds")),
+                        ),
+                        name="gpus_are_busy_only_while_they_are_measured",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("peak_mib", None), ("peak_mib__gte", 0), _connector="OR"
+                        ),
+                        name="a_gpu_uses_no_less_than_no_memory",
                     ),
                 ]
             },

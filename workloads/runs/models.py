@@ -16,6 +16,7 @@ from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
 from workloads.gpu_use.busy import Busy, busy_of
+from workloads.gpu_use.overall import Overall, Sums, overall_of
 from workloads.reading.pods import label_of
 from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.states import OVER, State
@@ -289,6 +290,16 @@ class Run(Row, Leased):
             pods=use.pods if use else 0,
         )
 
+    def overall_use(self, now: datetime) -> Overall:
+        """How well its GPUs were used on the whole, also once it has ended. Take it from `described` rows."""
+        use: GpuUse | None = getattr(self, "gpu_use", None)
+        return overall_of(
+            use.sums if use is not None else Sums(),
+            ran=self.ran(now),
+            gpus=self.gpus,
+            memory_gb=self.flavor.memory_gb if self.flavor is not None else None,
+        )
+
     @property
     def kept_pods(self) -> "models.QuerySet[KeptLog]":
         """Of which pods the last lines are kept, without the lines; those of the last attempt come first."""
@@ -428,7 +439,9 @@ class KeptLog(Row):
 class GpuUse(Row):
     """How busy the GPUs of a run were when they were last measured, from 0 to 1, and since when they are idle.
 
-    Of its pods that held GPUs then, so many were measured.
+    Of its pods that held GPUs then, so many were measured. The sums are over all its attempts and stay after its end:
+    seconds that all of its pods were measured in and, weighted by share, computed in; `peak_mib` is the most that one
+    GPU used of its memory, null while nobody measures that.
     """
 
     run = models.OneToOneField(
@@ -439,6 +452,9 @@ class GpuUse(Row):
     measured_at = models.DateTimeField()
     pods = models.PositiveIntegerField(default=1, db_default=1)
     pods_measured = models.PositiveIntegerField(default=1, db_default=1)
+    busy_seconds = models.FloatField(default=0, db_default=0)
+    measured_seconds = models.FloatField(default=0, db_default=0)
+    peak_mib = models.IntegerField(null=True)
 
     class Meta:
         constraints = [
@@ -453,10 +469,29 @@ class GpuUse(Row):
                 condition=Q(idle_since=None) | Q(idle_since__lte=F("measured_at")),
                 name="gpus_are_idle_since_before_they_were_measured",
             ),
+            models.CheckConstraint(
+                condition=Q(
+                    busy_seconds__gte=0, busy_seconds__lte=F("measured_seconds")
+                ),
+                name="gpus_are_busy_only_while_they_are_measured",
+            ),
+            models.CheckConstraint(
+                condition=Q(peak_mib=None) | Q(peak_mib__gte=0),
+                name="a_gpu_uses_no_less_than_no_memory",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.share:.0%} of run {self.run_id}"
+
+    @property
+    def sums(self) -> Sums:
+        """What was measured so far."""
+        return Sums(
+            busy_seconds=self.busy_seconds,
+            measured_seconds=self.measured_seconds,
+            peak_mib=self.peak_mib,
+        )
 
 
 class ClusterAbility(models.Model):

@@ -97,7 +97,7 @@ def _place_facts(run: Run) -> list[tuple[str, str]]:
 
 
 def ended_message(run: Run, *, now: datetime) -> Message:
-    """How a run ended, how long it took and what it cost."""
+    """How a run ended, how long it took, what it cost and how well it used its GPUs."""
     state = State(run.state)
     facts = _place_facts(run)
     if run.started_at is not None and run.ended_at is not None:
@@ -105,6 +105,8 @@ def ended_message(run: Run, *, now: datetime) -> Message:
             ("Ran for", span(run.ran(now))),
             ("Cost", usd(run.cost(now))),
         ]
+    if use := run.overall_use(now).words:
+        facts.append(("GPU use", use))
     is_told = state is State.GONE and bool(run.message)
     if run.message and not is_told:
         facts.append(("Reason", run.message[:200]))

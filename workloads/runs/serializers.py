@@ -18,7 +18,8 @@ from web.strict import (
     Text,
 )
 from workloads.api import WhySerializer
-from workloads.gpu_use.serializers import BusySerializer
+from workloads.gpu_use.overall import use_told
+from workloads.gpu_use.serializers import RunUseSerializer
 from workloads.runs.held_until import TooFew
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
@@ -479,11 +480,12 @@ class RunShortSerializer(serializers.Serializer[Run]):
         found = self.context.get("reasons", {}).get(run.pk)
         return None if found is None else WhySerializer(found).data
 
-    @extend_schema_field(BusySerializer(allow_null=True))
+    @extend_schema_field(RunUseSerializer(allow_null=True))
     def get_gpu_use(self, run: Run) -> Any:
-        """How busy its GPUs are; null while it holds none."""
-        found = run.busy(self.context["now"])
-        return None if found is None else BusySerializer(found).data
+        """How busy its GPUs are and were on the whole; null where it holds none and nothing is known of before."""
+        now = self.context["now"]
+        found = use_told(run.busy(now), run.overall_use(now))
+        return None if found is None else RunUseSerializer(found).data
 
     @extend_schema_field(serializers.BooleanField())
     def get_limit_is_on_cluster(self, run: Run) -> bool:

@@ -29,6 +29,7 @@ from ui.parts import (
     in_time,
 )
 from workloads.explanations import Explanation
+from workloads.gpu_use.overall import Overall
 from workloads.reasons.limits import MORE_TIME
 from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.held_until import (
@@ -279,12 +280,17 @@ def keeping_of(seen: RunSeen, now: datetime) -> Link | None:
     return {"label": f"Ask for {gpus(run.gpus, run.flavor.kind)}", "href": href}
 
 
-def figures_of(seen: RunSeen, now: datetime) -> list[Figure]:
-    """A run in numbers."""
+def figures_of(seen: RunSeen, use: Overall, now: datetime) -> list[Figure]:
+    """A run in numbers, with how well it used its GPUs where that is known."""
     run = seen.run
     product = run.flavor.kind if run.flavor else "GPU"
     return [
-        {"label": "GPUs", "value": str(run.gpus), "unit": product if run.gpus else ""},
+        {
+            "label": "GPUs",
+            "value": str(run.gpus),
+            "unit": product if run.gpus else "",
+            "note": use.words,
+        },
         {
             "label": "Ran for",
             "value": span(run.ran(now)) if run.started_at else "–",

@@ -136,13 +136,14 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     kept = [*found.kept_pods] if is_gone or _attempt_in(request) is not None else []
     pod = _pod_in(request, seen, kept)
     chosen = pod or next(iter(seen.pods), None)
+    use = found.overall_use(now)
     context = {
         "run": found,
         "seen": seen,
         "tone": page.run_tone(found),
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
-        "figures": page.figures_of(seen, now),
+        "figures": page.figures_of(seen, use, now),
         "busy": page.busy_of_page(found, now),
         "story": page.story_of(seen, may_read=may_stop, now=now),
         # What renews itself every two seconds stands below it.
