@@ -93,6 +93,7 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
         WORKLOADS + "test_gpu_memory.py",
         WORKLOADS + "test_template_documents.py",
     ],
+    "workloads/runs/planning/right_size.py": [WORKLOADS + "test_next_size.py"],
     "workloads/runs/planning/resuming.py": [WORKLOADS + "test_resuming.py"],
     "workloads/runs/planning/spot.py": [WORKLOADS + "test_spot.py"],
 }

@@ -105,9 +105,14 @@ def ask_for(flavor: str, count: int, tenancy: Tenancy, now: datetime) -> str:
 
 
 def again_link(
-    team: str, run: int, step: Step | None = None, *, place: Tenancy | None = None
+    team: str,
+    run: int,
+    step: Step | None = None,
+    *,
+    place: Tenancy | None = None,
+    flavor: str = "",
 ) -> str:
-    """The form filled in with what a run was submitted with, and with what a step changes about it."""
+    """The form filled in with what a run was submitted with, with what a step changes, and with another flavor."""
     changed = {
         name: str(step.data[name])
         for name in FILLED_IN
@@ -119,6 +124,7 @@ def again_link(
     query = {
         "again": str(run),
         **({"place": str(place.pk)} if place else {}),
+        **({"flavor": flavor} if flavor else {}),
         **changed,
     }
     return f"{reverse('run-new', args=[team])}?{urlencode(query)}"

@@ -39,6 +39,7 @@ from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import KeptLog, Run
 from workloads.runs.pages import page
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
+from workloads.runs.pages.next_size import next_size_of
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.early_stops import early_stop_words
 from workloads.runs.planning.places import claims_of, open_to, place_of
@@ -136,7 +137,10 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     kept = [*found.kept_pods] if is_gone or _attempt_in(request) is not None else []
     pod = _pod_in(request, seen, kept)
     chosen = pod or next(iter(seen.pods), None)
+    is_poll = bool(getattr(request, "htmx", False))
     use = found.overall_use(now)
+    # What renews itself every two seconds keeps the advice that it has until the run is over.
+    keeps_advice = is_poll and not found.is_over
     context = {
         "run": found,
         "seen": seen,
@@ -144,10 +148,14 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
         "figures": page.figures_of(seen, use, now),
+        "keeps_advice": keeps_advice,
+        "next_size": []
+        if keeps_advice
+        else next_size_of(found, use, is_member=is_member),
         "busy": page.busy_of_page(found, now),
         "story": page.story_of(seen, may_read=may_stop, now=now),
         # What renews itself every two seconds stands below it.
-        "ends": "" if getattr(request, "htmx", False) else early_stop_words(found, now),
+        "ends": "" if is_poll else early_stop_words(found, now),
         "mending": page.mending_of(found) if is_member else None,
         "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),

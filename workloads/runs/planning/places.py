@@ -85,6 +85,18 @@ def pools_of(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Mapping[str, Po
     )
 
 
+def kinds_of(tenancy: Tenancy) -> tuple[Mapping[str, Pool], Mapping[str, Pool]]:
+    """The GPUs that a namespace has, and those that its team may ask for there, by flavor; without what is lent.
+
+    In two queries. `tenancy` comes with its cluster.
+    """
+    flavors = {
+        one.name: one for one in Flavor.objects.filter(cluster=tenancy.cluster_id)
+    }
+    offered = {} if tenancy.cluster.why_closed else _offered(tenancy, flavors)
+    return _pools(tenancy, flavors, ()), offered
+
+
 def _place(
     tenancy: Tenancy,
     flavors: Mapping[str, Flavor],
@@ -93,7 +105,6 @@ def _place(
     templates: Mapping[str, Template],
 ) -> Place:
     cpus, memory = room(tenancy.desired)
-    levels = _levels(tenancy.cluster)
     return Place(
         cluster=tenancy.cluster.title,
         where=Where(
@@ -115,12 +126,17 @@ def _place(
         images=settings.ENV.run_images,
         templates=templates,
         volumes=[DATASETS, *(claim_name(one.name) for one in tenancy.desired.volumes)],
-        offered={
-            name: _pool(one, flavors.values(), 0, 0, levels.get(name, ()))
-            for name, one in flavors.items()
-            if one.is_offered and one.dedicated_to_id in (None, tenancy.team_id)
-        },
+        offered=_offered(tenancy, flavors),
     )
+
+
+def _offered(tenancy: Tenancy, flavors: Mapping[str, Flavor]) -> Mapping[str, Pool]:
+    levels = _levels(tenancy.cluster)
+    return {
+        name: _pool(one, flavors.values(), 0, 0, levels.get(name, ()))
+        for name, one in flavors.items()
+        if one.is_offered and one.dedicated_to_id in (None, tenancy.team_id)
+    }
 
 
 def _pools(

@@ -185,7 +185,7 @@ def plan(asked: Submission, place: Place, *, key: str) -> Plan:
         place.pools,
         place.offered,
         template,
-        are_together=_are_together(checked.values),
+        are_together=are_together(checked.values),
     )
     if pool is not None and (refused := refused_pool(pool, template)):
         advice = f" {better.advice}" if better is not None else ""
@@ -245,7 +245,7 @@ def _beyond_cluster(field: str, gpus: int, pool: Pool, place: Place) -> Problem:
     )
 
 
-def _are_together(values: Mapping[str, Value]) -> bool:
+def are_together(values: Mapping[str, Value]) -> bool:
     """Whether GPUs of a run exchange what they compute: several of one pod, or those of several nodes."""
     counts = [values.get(name, 1) for name in ("gpus", "nodes")]
     return any(isinstance(one, int) and one > 1 for one in counts)
