@@ -181,9 +181,15 @@ def test_it_gives_a_run_another_time_limit_and_changes_nothing_else_of_work(
     assert "changes the time limits of its runs alone" in refused(
         lambda: provisioner.merge(job, "other", space, longer)
     )
-    for change in ({"suspend": False}, {"parallelism": 9}):
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "none", "uid": "0"}
+    for change in (
+        {"spec": {"suspend": False}},
+        {"spec": {"parallelism": 9}},
+        {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "other"}}},
+        {"metadata": {"ownerReferences": [owner]}},
+    ):
         assert "changes only how long a run may go on" in refused(
-            lambda change=change: provisioner.merge(job, "run", space, {"spec": change})
+            lambda change=change: provisioner.merge(job, "run", space, change)
         )
 
 
