@@ -95,6 +95,15 @@ def test_a_cluster_that_can_add_too_few_nodes_waits_for_those_that_are_there() -
     assert found["sentence"] == "It gets its GPUs, and waits for room on a node"
 
 
+def test_a_node_that_the_cluster_adds_takes_whole_pods_alone() -> None:
+    """Five of its eight GPUs are a pod's, and the three beside them are no room for another one of five."""
+    growing = replace(POOL, on_cluster=24)
+    found = on_nodes(FREE, growing, nodes(4), each=5, pods=3)
+    assert found["sentence"] == "It gets its GPUs, and waits for room on a node"
+    two = on_nodes(FREE, growing, nodes(4), each=5, pods=2)
+    assert two["sentence"] == "It starts once the cluster has added nodes"
+
+
 def test_a_node_that_is_serviced_takes_no_pod_and_is_not_counted_as_there() -> None:
     serviced = Node(name="a100-9", flavor="a100", gpus=8, is_cordoned=True)
     found = on_nodes(FREE, POOL, [serviced, *nodes(0)], each=8, pods=1)

@@ -52,7 +52,7 @@ def on_nodes(
         return found
     # Of nodes that are being serviced nothing is counted as there, as in what the cluster can have.
     there = sum(one.gpus for one in own if one.is_ready and not one.is_cordoned)
-    can_grow = fit + ((pool.on_cluster or 0) - there) // each >= pods
+    can_grow = fit + _room_on_new_nodes(pool, there=there, each=each) >= pods
     wanted = f"{each} × {pool.title}"
     if pods == 1:
         most = max(one.free for one in own)
@@ -71,6 +71,12 @@ def on_nodes(
         "detail": f"{found['detail']} But {now}. {then}",
         "rules": [],
     }
+
+
+def _room_on_new_nodes(pool: Pool, *, there: int, each: int) -> int:
+    """How many pods with so many GPUs each find room on the nodes that the cluster can add; a pod is on one node."""
+    nodes = max((pool.on_cluster or 0) - there, 0) // pool.per_node
+    return nodes * (pool.per_node // each)
 
 
 def _with_fewer(each: int) -> str:
