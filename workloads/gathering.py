@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
 
@@ -508,24 +508,16 @@ def _free(
     """GPUs that the team holds and nothing of its uses now, by namespace and flavor, with what one node has of them."""
     by_pk = {one.pk: one for one in known.tenancies}
     counts = Counter[tuple[int, str]]()
-    titles = dict[str, str]()
+    titles = dict[tuple[int, str], str]()
     profiles = {(one.cluster, one.name): one.profile for one in known.flavors}
     for one in known.allocations:
         if one.tenancy in by_pk and one.has_begun and not clock.has_come(one.ends):
             counts[one.tenancy, one.flavor] += one.gpus
-            titles[one.flavor] = one.title
+            titles[one.tenancy, one.flavor] = one.title
+    used = {pk: _used(by_pk[pk], objects) for pk in {pk for pk, _ in counts}}
     for (pk, flavor), gpus in counts.items():
         tenancy = by_pk[pk]
-        own = [
-            each
-            for each in objects[tenancy.cluster_id]["Workload"]
-            if _is_in(each, tenancy.namespace)
-        ]
-        used = sum(each.gpus for each in quota_holders_of(own) if each.flavor == flavor)
-        if tenancy.cluster.has_volcano:
-            used += promised_by_volcano(own)[
-                profiles.get((tenancy.cluster_id, flavor), "")
-            ]
+        profile = profiles.get((tenancy.cluster_id, flavor), "")
         spare = [
             each.free for each in nodes[tenancy.cluster_id] if each.flavor == flavor
         ]
@@ -533,11 +525,34 @@ def _free(
             cluster=tenancy.cluster.name,
             namespace=tenancy.namespace,
             flavor=flavor,
-            title=titles[flavor],
-            gpus=min(gpus - used, sum(spare)),
+            title=titles[pk, flavor],
+            gpus=min(gpus - used[pk].of(flavor, profile), sum(spare)),
             largest=max(spare, default=0),
-            profile=profiles.get((tenancy.cluster_id, flavor), ""),
+            profile=profile,
         )
+
+
+class _Used(NamedTuple):
+    """GPUs of a namespace that its work has, by flavor, and that Volcano has promised to it, by profile."""
+
+    held: Mapping[str, int]
+    promised: Mapping[str, int]
+
+    def of(self, flavor: str, profile: str) -> int:
+        """Those that are of a flavor, or may come to be."""
+        return self.held.get(flavor, 0) + self.promised.get(profile, 0)
+
+
+def _used(tenancy: Tenancy, objects: Mapping[int, Objects]) -> _Used:
+    own = [
+        one
+        for one in objects[tenancy.cluster_id]["Workload"]
+        if _is_in(one, tenancy.namespace)
+    ]
+    held = Counter[str]()
+    for one in quota_holders_of(own):
+        held[one.flavor] += one.gpus
+    return _Used(held, promised_by_volcano(own) if tenancy.cluster.has_volcano else {})
 
 
 def _place(found: Object) -> tuple[str, str]:

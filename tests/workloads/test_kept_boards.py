@@ -357,6 +357,22 @@ def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing
     assert step is None or "free now" not in step.label
 
 
+def test_gpus_that_are_free_are_called_by_the_flavor_of_their_own_cluster(
+    scene: Scene,
+) -> None:
+    """A flavor's name is its cluster's own: another one may call slices of the same GPU so."""
+    factories.allocation(scene.ada, scene.tenancy, Flavor.objects.get(), gpus=2)
+    cut = factories.tenancy(scene.tenancy.team, factories.cluster("cut"))
+    slices = factories.flavor(
+        cut.cluster, "a100", resource="nvidia.com/mig-1g.10gb", gpus_per_node=7
+    )
+    factories.allocation(scene.ada, cut, slices, gpus=1)
+    Copying(cut.cluster).begin()
+    step = scene.line().why.step
+    assert step is not None
+    assert step.label == "Use 2 × A100 on training: free now"
+
+
 def test_what_is_said_again_without_a_change_makes_nothing_anew(scene: Scene) -> None:
     scene.board()
     scene.copying.hear()
