@@ -11,13 +11,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from allocations.ends.actions import give_back
+from allocations.models import Allocation
 from audit.models import Event
 from connectors.kubernetes import path
 from provisioning.models import Tenancy
 from tests import factories
 from tests.services.process import wait_until
 from tests.workloads.conftest import JOB, POD, Watched, is_read, is_seen, watching
-from web.refusals import Conflict, NoRight, Refused
+from web.refusals import BadValues, Conflict, NoRight, Refused
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions, following, sending
 from workloads.runs.planning.outlook import outlook_of
@@ -400,6 +402,20 @@ def test_only_people_of_the_team_submit_and_only_where_it_stays(
 
 def test_the_same_key_with_other_values_is_another_thing(watched: Watched) -> None:
     submit(watched)
+    with pytest.raises(Conflict, match="other values"):
+        submit(watched, replace(ASKED, variables={"EPOCHS": "3"}))
+
+
+def test_the_same_submission_is_the_same_run_where_it_could_be_no_new_one(
+    watched: Watched,
+) -> None:
+    """What ended in between keeps its answer from nobody whose first one was lost."""
+    run = submit(watched)
+    held, now = Allocation.objects.get(), timezone.now()
+    give_back(held.pk, gpus=None, by=watched.ada, now=now)
+    with pytest.raises(BadValues):
+        submit(watched, key="two")
+    assert submit(watched) == run
     with pytest.raises(Conflict, match="other values"):
         submit(watched, replace(ASKED, variables={"EPOCHS": "3"}))
 

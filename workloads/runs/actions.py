@@ -1,12 +1,12 @@
 """What people do with runs: submit, stop, submit again, go on from checkpoints."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Q
 
 from accounts.models import Membership, User
 from accounts.roles import Permission
@@ -71,34 +71,12 @@ def _keep(
     now: datetime,
     again_of: Run | None,
 ) -> Run:
-    """Write a planned run down; raises as `submit`."""
-    if found.problems:
-        raise BadValues(
-            [
-                BadInput(one.text, code=one.code, field=one.field)
-                for one in found.problems
-            ]
-        )
-    runs = Run.objects.filter(tenancy=tenancy)
-    there = runs.aggregate(
-        live=Count("pk", filter=Q(ended_at=None)),
-        same=Max("pk", filter=Q(name=found.name)),
-    )
-    if there["same"] is not None:
-        earlier = runs.get(pk=there["same"])
-        if earlier.submission != asked.as_json():
-            raise Conflict(
-                "This key came with other values before. Use a new key.",
-                code="another_run",
-            )
-        return earlier
-    if asked.resume_from:
-        _refuse_second_writer(tenancy, asked.resume_from)
-    if there["live"] >= MAX_LIVE_RUNS:
-        raise Conflict(
-            f"{MAX_LIVE_RUNS} runs of your team wait or run here. Stop some, or submit a sweep as one run.",
-            code="too_many_runs",
-        )
+    """Write a planned run down, unless its key has made one already; raises as `submit`."""
+    # First, for what was possible then need not be so any more, and the run is there.
+    earlier = Run.objects.filter(tenancy=tenancy, name=found.name).order_by("pk").last()
+    if earlier is not None:
+        return _same(earlier, asked)
+    _refuse(tenancy, asked, found.problems)
     run = Run.objects.create(
         team=tenancy.team,
         tenancy=tenancy,
@@ -135,6 +113,33 @@ def _keep(
     )
     enqueue_on_commit(run.pk)
     return run
+
+
+def _same(earlier: Run, asked: Submission) -> Run:
+    """The run that a key has made; raises Conflict where it was asked for with other values."""
+    if earlier.submission != asked.as_json():
+        raise Conflict(
+            "This key came with other values before. Use a new key.",
+            code="another_run",
+        )
+    return earlier
+
+
+def _refuse(
+    tenancy: Tenancy, asked: Submission, problems: Collection[Problem]
+) -> None:
+    """Raise for whatever keeps a submission from being a run, as `submit` does."""
+    if problems:
+        raise BadValues(
+            [BadInput(one.text, code=one.code, field=one.field) for one in problems]
+        )
+    if asked.resume_from:
+        _refuse_second_writer(tenancy, asked.resume_from)
+    if Run.objects.live().filter(tenancy=tenancy).count() >= MAX_LIVE_RUNS:
+        raise Conflict(
+            f"{MAX_LIVE_RUNS} runs of your team wait or run here. Stop some, or submit a sweep as one run.",
+            code="too_many_runs",
+        )
 
 
 def submit_again(
