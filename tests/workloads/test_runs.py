@@ -15,6 +15,8 @@ from allocations.ends.actions import give_back
 from allocations.models import Allocation
 from audit.models import Event
 from connectors.kubernetes import path
+from notices.kinds import NoticeKind
+from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
 from tests.services.process import wait_until
@@ -24,6 +26,7 @@ from workloads.models import ClusterAbility, Run
 from workloads.runs import actions, following, sending
 from workloads.runs.planning.outlook import outlook_of
 from workloads.runs.planning.plan import Submission
+from workloads.runs.states import State
 
 ASKED = Submission(
     template="single-node",
@@ -255,6 +258,22 @@ def test_one_that_somebody_deletes_on_the_cluster_is_gone(watched: Watched) -> N
         watched.kubernetes.write("DELETE", f"{where}?propagationPolicy=Background")
         until(run, "gone")
     assert run.message == ""
+
+
+@pytest.mark.parametrize("state", [State.FAILED, State.REFUSED, State.GONE])
+def test_who_started_a_run_that_never_began_is_told_of_its_end_at_once(
+    watched: Watched, state: State
+) -> None:
+    run = submit(watched)
+    assert sending.end(run.pk, state, now=timezone.now())
+    assert Notice.objects.get(kind=NoticeKind.RUN_ENDED).person == watched.ada
+
+
+def test_nobody_is_told_of_the_end_of_a_short_run_that_began(watched: Watched) -> None:
+    run = submit(watched)
+    Run.objects.filter(pk=run.pk).update(started_at=timezone.now())
+    assert sending.end(run.pk, State.FAILED, now=timezone.now())
+    assert not Notice.objects.filter(kind=NoticeKind.RUN_ENDED).exists()
 
 
 def test_a_stop_that_comes_before_the_sending_sends_nothing(watched: Watched) -> None:

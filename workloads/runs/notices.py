@@ -25,11 +25,10 @@ SENTENCES = {
 
 def tell_ended(run: Run, *, now: datetime) -> None:
     """Tell who submitted a run how it ended: of a long one, and of one that never began. Who stopped it knows."""
-    state = State(run.state)
-    ended = run.ended_at or now
-    if state not in SENTENCES:
+    if State(run.state) not in SENTENCES:
         return
-    if state is not State.REFUSED and ended - run.created_at < WORTH_TELLING:
+    is_short = (run.ended_at or now) - run.created_at < WORTH_TELLING
+    if run.started_at is not None and is_short:
         return
     tell(
         NoticeKind.RUN_ENDED,
