@@ -184,6 +184,10 @@ class Cluster(Row):
 
     reachable = models.BooleanField(null=True)
     message = models.CharField(max_length=600, blank=True)
+    # Of the failure that `message` tells of, as connectors name kinds of failure; empty for none, or an unknown one.
+    failure_code = models.CharField(
+        max_length=40, blank=True, default="", db_default=""
+    )
     version = models.CharField(max_length=40, blank=True)
     kueue_version = models.CharField(
         max_length=40, blank=True, default="", db_default=""

@@ -28,6 +28,7 @@ UNSEEN: Mapping[bool, tuple[str, str]] = {
 BROKEN: Mapping[str, str] = {
     "API server": "Does not answer",
     "Kueue": "Kueue is down",
+    "Kueue's settings": "Kueue is set up otherwise",
     "Volcano": "Volcano is down",
     "Volcano's settings": "Volcano is set up otherwise",
     "Volcano's guards": "Not guarded",
@@ -35,8 +36,9 @@ BROKEN: Mapping[str, str] = {
     "Ways out by name": "Names stay shut",
     "Nodes": "No node is ready",
 }
-QUEUES = ("Kueue", "Volcano")
-REFUSALS = ("401", "403", "unauthorized", "forbidden")
+# By the code of a failure: what keeps queues there is none that the portal can use; the portal is not let in.
+UNUSABLE = frozenset({"no_kueue", "kueue_too_old", "no_volcano", "volcano_too_old"})
+REFUSALS = frozenset({"unauthorized", "forbidden", "http_401", "http_403"})
 
 
 class Note(TypedDict):
@@ -102,11 +104,9 @@ def health(cluster: Cluster) -> tuple[str, str]:
     """The badge: whether it answers, refuses us, takes no teams, or is gone for good."""
     if cluster.written_off_at is not None:
         return "past", "Written off"
-    if cluster.is_away and any(
-        name in cluster.message.partition(":")[0] for name in QUEUES
-    ):
+    if cluster.is_away and cluster.failure_code in UNUSABLE:
         return "bad", "Cannot be used"
-    if cluster.is_away and any(word in cluster.message.casefold() for word in REFUSALS):
+    if cluster.is_away and cluster.failure_code in REFUSALS:
         return "bad", "Refuses us"
     if cluster.is_away and cluster.has_answered:
         return "bad", "Cannot be written to"

@@ -189,6 +189,12 @@ class Migration(migrations.Migration):
                 ),
                 ("reachable", models.BooleanField(null=True)),
                 ("message", models.CharField(blank=True, max_length=600)),
+                (
+                    "failure_code",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=40
+                    ),
+                ),
                 ("version", models.CharField(blank=True, max_length=40)),
                 (
                     "kueue_version",

@@ -62,17 +62,8 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
     except ConnectorError as error:
         throttle.failed(cluster, error, seconds=time.monotonic() - started, now=now())
         seen = health.after_failure(parts, error.message) if cluster.is_observed else []
-        return _seen(
-            cluster,
-            reachable=False,
-            message=error.message,
-            version=version,
-            parts=seen,
-            now=now(),
-        )
-    return _seen(
-        cluster, reachable=True, message="", version=version, parts=parts, now=now()
-    )
+        return _seen(cluster, error, version=version, parts=seen, now=now())
+    return _seen(cluster, None, version=version, parts=parts, now=now())
 
 
 def _note_cilium(cluster: Cluster, client: Client) -> list[health.Part]:
@@ -122,16 +113,18 @@ def _put_shared_objects(cluster: Cluster, client: Client) -> None:
 
 def _seen(
     cluster: Cluster,
+    error: ConnectorError | None,
     *,
-    reachable: bool,
-    message: str,
     version: str,
     parts: list[health.Part],
     now: datetime,
 ) -> bool:
+    reachable = error is None
+    message = error.message if error is not None else ""
     fields: dict[str, Any] = {
         "reachable": reachable,
         "message": message,
+        "failure_code": error.code if isinstance(error, PermanentError) else "",
         "version": version,
         "parts": parts,
         "looked_at": now,

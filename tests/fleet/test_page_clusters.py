@@ -14,6 +14,8 @@ from audit.events import Kind
 from audit.models import Event
 from fleet.forms import SECTIONS, ClusterForm
 from fleet.models import Cluster, Flavor
+from fleet.presenting import BROKEN, health
+from provisioning.clusters import health as parts_of
 from provisioning.clusters.health import silent
 from tests import factories
 from tests.pages import parsed
@@ -75,7 +77,10 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
         "never", reachable=False, message="no route", last_contact_at=None
     )
     factories.cluster(
-        "barred", reachable=False, message="The cluster answered 401 Unauthorized"
+        "barred",
+        reachable=False,
+        message="The cluster answered 401 Unauthorized",
+        failure_code="unauthorized",
     )
     factories.cluster("fine")
     page = client.get("/clusters/").content.decode()
@@ -330,10 +335,22 @@ def test_a_kueue_that_is_too_old_is_no_refusal_of_ours(client: Client) -> None:
         "old",
         reachable=False,
         message="Kueue v0.15.1 is too old: the portal needs 0.16 or newer.",
+        failure_code="kueue_too_old",
     )
     page = client.get("/clusters/").content.decode()
     assert "Cannot be used" in page
     assert "Kueue v0.15.1 is too old" in page
+
+
+def test_an_address_with_the_number_of_a_refusal_in_it_refuses_nobody() -> None:
+    silent_one = Cluster(reachable=False, message="no route to 10.4.0.7:40356")
+    assert health(silent_one) == ("bad", "Does not answer")
+
+
+def test_every_part_of_a_cluster_has_words_for_its_badge() -> None:
+    names = {value for name, value in vars(parts_of).items() if name.isupper()}
+    others = {parts_of.GOOD, parts_of.BAD, parts_of.UNKNOWN, parts_of.WEBHOOK_FAILED}
+    assert names - others == set(BROKEN)
 
 
 def test_a_lead_sets_how_hard_a_cluster_is_worked_on(priya: Client) -> None:

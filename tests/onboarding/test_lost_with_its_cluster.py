@@ -236,9 +236,7 @@ def test_a_look_that_comes_late_finds_nothing_out(scene: Scene) -> None:
     assert cluster.pk not in scheduling.clusters_to_sweep(now=LATER)
     assert cluster_sweep.sweep(cluster.pk, now=lambda: LATER) == []
     # One that read the row before, and is answered after.
-    observe._seen(
-        cluster, reachable=True, message="", version="v1.36.2", parts=[], now=LATER
-    )
+    observe._seen(cluster, None, version="v1.36.2", parts=[], now=LATER)
     identity._keep(cluster, "u-1")
     cluster.refresh_from_db()
     assert (cluster.reachable, cluster.identity) == (False, "")
