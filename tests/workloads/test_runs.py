@@ -266,7 +266,9 @@ def test_who_started_a_run_that_never_began_is_told_of_its_end_at_once(
 ) -> None:
     run = submit(watched)
     assert sending.end(run.pk, state, now=timezone.now())
-    assert Notice.objects.get(kind=NoticeKind.RUN_ENDED).person == watched.ada
+    told = Notice.objects.get(kind=NoticeKind.RUN_ENDED)
+    assert told.person == watched.ada
+    assert "last lines" not in told.message["sentence"], "there are none"
 
 
 def test_nobody_is_told_of_the_end_of_a_short_run_that_began(watched: Watched) -> None:

@@ -19,7 +19,7 @@ from workloads.gpu_use.busy import Busy, busy_of
 from workloads.gpu_use.overall import Overall, Sums, overall_of
 from workloads.reading.pods import label_of
 from workloads.reasons.limits import AT_LIMIT
-from workloads.runs.states import OVER, State
+from workloads.runs.states import ENDS, OVER, State
 from workloads.templates.pods import checkpoints_in
 from workloads.templates.run import MINUTE
 from workloads.templates.time_limits import timed_job
@@ -275,6 +275,17 @@ class Run(Row, Leased):
     def was_stopped_at_limit(self) -> bool:
         """Whether Kubernetes ended it at its time limit, which is no error of its program."""
         return self.state == State.FAILED and AT_LIMIT in self.message
+
+    @property
+    def says_how_it_ended(self) -> bool:
+        """Whether its message is all that there is to say of its end: at a time limit, or on the cluster."""
+        is_all = self.state == State.GONE or self.was_stopped_at_limit
+        return bool(self.message) and is_all
+
+    @property
+    def end_words(self) -> str:
+        """How it ended, in a sentence or two; take it from one that is over."""
+        return self.message if self.says_how_it_ended else ENDS[State(self.state)]
 
     def busy(self, now: datetime) -> Busy | None:
         """How busy its GPUs are; None while it holds none. Take it from `described` rows: it reads their measure."""

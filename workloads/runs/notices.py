@@ -9,23 +9,17 @@ from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
 from ui.amounts import gpus, moment, span, usd
-from workloads.reasons.limits import AT_LIMIT
 from workloads.runs.models import Run
 from workloads.runs.states import State
 
 # Whoever looks at it sees the end of a shorter one.
 WORTH_TELLING = timedelta(minutes=5)
-SENTENCES = {
-    State.FINISHED: "It ran to its end.",
-    State.FAILED: "It ended with an error. The page of the run shows its last lines.",
-    State.REFUSED: "The cluster did not take it, and nothing ran.",
-    State.GONE: "Somebody deleted it on the cluster.",
-}
+LAST_LINES = "The page of the run shows its last lines."
 
 
 def tell_ended(run: Run, *, now: datetime) -> None:
     """Tell who submitted a run how it ended: of a long one, and of one that never began. Who stopped it knows."""
-    if State(run.state) not in SENTENCES:
+    if run.state == State.STOPPED:
         return
     is_short = (run.ended_at or now) - run.created_at < WORTH_TELLING
     if run.started_at is not None and is_short:
@@ -106,19 +100,12 @@ def ended_message(run: Run, *, now: datetime) -> Message:
         ]
     if use := run.overall_use(now).words:
         facts.append(("GPU use", use))
-    is_told = state is State.GONE and bool(run.message)
-    if run.message and not is_told:
+    if run.message and not run.says_how_it_ended:
         facts.append(("Reason", run.message[:200]))
+    has_lines = state is State.FAILED and run.started_at is not None
     return Message(
         title=f"{run.title}: {state.words.lower()}",
-        sentence=run.message if is_told else _sentence(run, state),
+        sentence=" ".join([run.end_words, *([LAST_LINES] if has_lines else [])]),
         facts=tuple(facts),
         action="Open the run",
     )
-
-
-def _sentence(run: Run, state: State) -> str:
-    """How it ended; its time limit is no error of the program."""
-    if run.was_stopped_at_limit:
-        return f"{AT_LIMIT}. The page of the run shows its last lines."
-    return SENTENCES[state]

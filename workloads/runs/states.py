@@ -39,6 +39,13 @@ WORDS: Mapping[State, str] = {
     State.REFUSED: "Refused by the cluster",
     State.GONE: "Deleted on the cluster",
 }
+ENDS: Mapping[State, str] = {
+    State.FINISHED: "It ran to its end.",
+    State.FAILED: "It ended with an error.",
+    State.STOPPED: "It was stopped.",
+    State.REFUSED: "The cluster did not take it, and nothing ran.",
+    State.GONE: "Somebody deleted it on the cluster.",
+}
 _ENDS = frozenset({State.FINISHED, State.FAILED, State.STOPPED, State.GONE})
 _ON_CLUSTER = frozenset({State.WAITING, State.STARTING, State.RUNNING})
 # Preemption and lost nodes send a run back to the line, so it moves to and fro until it ends.

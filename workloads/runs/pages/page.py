@@ -59,13 +59,6 @@ TONES = {
     State.REFUSED: "bad",
     State.GONE: "past",
 }
-ENDS = {
-    State.FINISHED: "It ran to its end.",
-    State.FAILED: "It ended with an error.",
-    State.STOPPED: "It was stopped.",
-    State.REFUSED: "The cluster did not take it, and nothing ran.",
-    State.GONE: "Somebody deleted it on the cluster.",
-}
 IDLE_WORD = "Running, GPUs idle"
 # Of a run that is interrupted again and again the page tells of the last; the API of all.
 MOST_ATTEMPTS = 20
@@ -223,9 +216,8 @@ def sentence_of(seen: RunSeen) -> str:
     """What is with a run, in one sentence or two."""
     run = seen.run
     if run.is_over:
-        if run.message and (run.state == State.GONE or run.was_stopped_at_limit):
-            return run.message
-        return " ".join(filter(None, (ENDS[State(run.state)], run.message)))
+        why = "" if run.says_how_it_ended else run.message
+        return " ".join(filter(None, (run.end_words, why)))
     if run.is_being_stopped:
         return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."
     if run.sent_at is None:
