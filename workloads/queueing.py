@@ -12,7 +12,15 @@ from workloads.listing import line_in
 from workloads.observed import JobKey, Node, Queue, Slices, Workload
 from workloads.reading.pods import is_over
 from workloads.reading.queues import team_queue_of
-from workloads.reading.values import Object, items, moment, part, text, whole
+from workloads.reading.values import (
+    Object,
+    items,
+    moment,
+    namespaced_name,
+    part,
+    text,
+    whole,
+)
 from workloads.reading.work import Read, key_of, workload_of
 from workloads.reasons.waiting import is_gated, is_in_line
 
@@ -197,7 +205,9 @@ def by_queue(
     read: Read = workload_of,
 ) -> dict[str, list[Object]]:
     """Workloads by their ClusterQueue: as admitted, or by the name of their team's queue; others are left out."""
-    leads_to = {_place(one): team_queue_of(one).cluster_queue for one in team_queues}
+    leads_to = {
+        namespaced_name(one): team_queue_of(one).cluster_queue for one in team_queues
+    }
     found = defaultdict[str, list[Object]](list)
     for one in workloads:
         workload = read(one)
@@ -207,11 +217,6 @@ def by_queue(
         if name:
             found[name].append(one)
     return dict(found)
-
-
-def _place(found: Object) -> tuple[str, str]:
-    meta = part(found, "metadata")
-    return text(meta, "namespace"), text(meta, "name")
 
 
 def _shares(queue: Queue | None, work: Iterable[Running]) -> list[Share]:

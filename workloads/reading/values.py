@@ -43,6 +43,12 @@ def text(found: Object, name: str) -> str:
     return "" if value is None else str(value)
 
 
+def namespaced_name(found: Object) -> tuple[str, str]:
+    """The namespace and the name of an object."""
+    meta = part(found, "metadata")
+    return text(meta, "namespace"), text(meta, "name")
+
+
 def moment(value: object) -> datetime | None:
     """A moment in UTC from RFC 3339; None for anything else."""
     try:

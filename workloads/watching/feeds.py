@@ -12,7 +12,7 @@ from fleet.models import Cluster, Flavor
 from provisioning.desired.kueue_form import as_first_seen
 from provisioning.models import Tenancy
 from workloads.models import ClusterObject, Feed, FeedRevision
-from workloads.reading.values import Object, part, text
+from workloads.reading.values import Object, namespaced_name, part, text
 from workloads.watching.kept import copy_of, in_form, is_kept, kinds_of
 from workloads.watching.scopes import EVERYBODY, changed_scopes
 
@@ -146,7 +146,7 @@ def change(
             copies.delete()
         elif kind in ("ADDED", "MODIFIED") and is_kept(found, namespaces):
             known = (
-                {_place(found): before}
+                {namespaced_name(found): before}
                 if before is not None and _renews_times(feed)
                 else {}
             )
@@ -206,17 +206,12 @@ def _before(copies: QuerySet[ClusterObject]) -> dict[tuple[str, str], Object]:
     }
 
 
-def _place(found: Object) -> tuple[str, str]:
-    meta = part(found, "metadata")
-    return text(meta, "namespace"), text(meta, "name")
-
-
 def _row(
     feed: Feed, found: Object, before: Mapping[tuple[str, str], Object]
 ) -> ClusterObject:
     meta = part(found, "metadata")
     body = copy_of(found)
-    known = before.get(_place(found))
+    known = before.get(namespaced_name(found))
     if known is not None and part(known, "metadata").get("uid") == meta.get("uid"):
         body = as_first_seen(body, known)
     return ClusterObject(
