@@ -13,11 +13,12 @@ from accounts.roles import Permission
 from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from workloads.freshness import Seen
-from workloads.gathering import context_of, explained
+from workloads.gathering import explained
 from workloads.gpu_use.busy import Busy
 from workloads.gpu_use.work import Measured, busy_of_work, measured_in
 from workloads.kept_boards import kept
 from workloads.listing import State, Work
+from workloads.team_context import context_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,33 +1,30 @@
-"""What a team's work is explained from: what the portal knows of it, and the copies of what is on its clusters."""
+"""What runs and waits in a team's namespaces, explained from the copies of what is on its clusters."""
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, FilteredRelation, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
-from accounts.models import Team
 from fleet.models import Cluster as ClusterRow
-from fleet.models import Flavor
-from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.estimating import History, history_of
-from workloads.freshness import Seen, seen_in
+from workloads.freshness import Seen
 from workloads.grouping import pieces_of
 from workloads.listing import (
     Around,
     QueueSeen,
+    Starts,
     Work,
     by_name,
     in_order,
     queue_seen,
     work_of,
 )
-from workloads.models import ClusterObject, Feed
+from workloads.models import ClusterObject
 from workloads.observed import Allocation as Held
 from workloads.observed import Cluster, Elsewhere, JobKey, Nodes, Queue, Viewer
 from workloads.own_work import POD, OwnWork, Place, own_work_in
@@ -40,104 +37,16 @@ from workloads.reading.queues import (
     quota_holders_of,
     team_queue_of,
 )
-from workloads.reading.values import Object, part, text
+from workloads.reading.values import Object, namespaced_name, part, text
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
 from workloads.reasons.latest_starts import Change, changes_of_grant
+from workloads.team_context import FlavorKnown, TeamContext
 from workloads.watching.kept import JOBS
-from workloads.watching.scopes import EVERYBODY
 
 Objects = Mapping[str, Sequence[Object]]
 MAX_OVER = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlavorKnown:
-    """A kind of GPU on one of the team's clusters."""
-
-    cluster: int
-    name: str
-    title: str
-    node_labels: Mapping[str, str]
-    gpus: int
-    profile: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllocationKnown:
-    """GPUs that the team holds, or has booked, in one of its namespaces."""
-
-    tenancy: int
-    cluster: int
-    flavor: str
-    title: str
-    gpus: int
-    begins: datetime
-    ends: datetime
-    has_begun: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class TeamContext:
-    """What the portal knows of a team's work before it reads a copy.
-
-    `seen` is by cluster, `feeds` are theirs, and `revisions` (feed, scope, revision) tell one state of the copies from
-    all others. `sees_all` is whether the reader may see jobs of all teams by name.
-    """
-
-    team: Team
-    tenancies: Sequence[Tenancy]
-    seen: Mapping[int, Seen]
-    feeds: frozenset[int]
-    revisions: Sequence[tuple[int, str, str]]
-    flavors: Sequence[FlavorKnown]
-    allocations: Sequence[AllocationKnown]
-    sees_all: bool
-
-    def tenancies_on(self, cluster: int) -> Mapping[str, Tenancy]:
-        """Those on a cluster, by the namespace, which is the name of their queue, too."""
-        return {
-            one.namespace: one for one in self.tenancies if one.cluster_id == cluster
-        }
-
-    @property
-    def mark(self) -> str:
-        """A digest of all of it, copies included: of two that are equal the same explanations follow.
-
-        Empty while a copy has no revision: what was copied by an earlier version of the portal changes without one.
-        """
-        if {
-            feed for feed, scope, _ in self.revisions if scope == EVERYBODY
-        } != self.feeds:
-            return ""
-        told = (
-            self.sees_all,
-            [
-                (
-                    one.pk,
-                    one.cluster_id,
-                    one.namespace,
-                    one.leaves_at,
-                    one.is_settled,
-                )
-                for one in self.tenancies
-            ],
-            [
-                (
-                    one.cluster.pk,
-                    one.cluster.name,
-                    one.cluster.title,
-                    one.cluster.last_maintenance,
-                    one.is_known,
-                    one.silent_since,
-                )
-                for one in self.seen.values()
-            ],
-            self.revisions,
-            [vars(one) for one in self.flavors],
-            [vars(one) for one in self.allocations],
-        )
-        return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
+_OWN = ("Workload", "Job", "Pod", "Event")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,107 +62,324 @@ class Explained:
     until: datetime | None
 
 
-def context_of(team: Team, *, sees_all: bool, now: datetime) -> TeamContext:
-    """What the portal knows of a team's work; three queries."""
-    rows = (
-        Tenancy.objects.present()
-        .filter(team=team)
-        .select_related("cluster", "team")
-        .order_by("pk")
-    )
-    tenancies = list(rows)
-    clusters = {one.cluster_id: one.cluster for one in tenancies}
-    feeds, revisions = _feeds(
-        clusters, {EVERYBODY, *(one.namespace for one in tenancies)}
-    )
-    flavors, allocations = _flavors(clusters, team)
-    return TeamContext(
-        team=team,
-        tenancies=tenancies,
-        seen=seen_in(clusters, feeds, now),
-        feeds=frozenset(one.pk for one in feeds),
-        revisions=revisions,
-        flavors=flavors,
-        allocations=allocations,
-        sees_all=sees_all,
-    )
-
-
 def explained(known: TeamContext, *, now: datetime) -> Explained:
     """Read the copies and explain all that runs and waits in a team's namespaces.
 
     Two queries, however much it is, and a third one where there are pods that no job made.
     """
-    namespaces = defaultdict[int, set[str]](set)
-    for one in known.tenancies:
-        namespaces[one.cluster_id].add(one.namespace)
-    objects = _objects(namespaces)
-    viewer = Viewer(
-        frozenset(name for names in namespaces.values() for name in names),
-        sees_all=known.sees_all,
-    )
-    nodes = {pk: _nodes(pk, objects[pk], known.flavors) for pk in known.seen}
-    clock = Clock(now)
-    listened = {one.cluster.name: one.is_listened_to for one in known.seen.values()}
-    free = [one for one in _free(known, objects, nodes, clock) if listened[one.cluster]]
-    work, histories = list[Work](), dict[str, History]()
-    reads = {pk: read_once() for pk in known.seen}
+    clusters = _copies(known)
     own = own_work_in(
         known.tenancies,
-        {
-            seen.cluster.name: [*_keys(objects[pk], namespaces[pk], reads[pk])]
-            for pk, seen in known.seen.items()
-        },
+        {one.row.name: [*one.keys()] for one in clusters.values()},
     )
-    for pk, read in reads.items():
-        in_queue = by_queue(
-            objects[pk]["Workload"], objects[pk]["LocalQueue"], read=read
-        )
-        found = {
-            name: _history(name, workloads, read)
-            for name, workloads in in_queue.items()
-        }
-        around = _around(
-            known,
-            pk,
-            objects[pk],
-            _queues(known, pk, objects[pk], in_queue, read, own, now),
-            found,
-            viewer,
-            nodes[pk],
-            free,
-            read,
-            own,
-        )
-        work += _work(objects[pk], sorted(namespaces[pk]), around, now, read=read)
-        histories |= {
-            history_key(around.cluster, name): one for name, one in found.items()
-        }
+    clock = Clock(now)
+    shared = _Shared(
+        viewer=Viewer(
+            frozenset(one.namespace for one in known.tenancies),
+            sees_all=known.sees_all,
+        ),
+        free=tuple(_free(known, clusters, clock)),
+    )
+    work = [
+        each
+        for one in clusters.values()
+        for each in one.work(_own_on(one.row.name, own), shared, now=now)
+    ]
     ends = [one.why.until for one in work if one.why.until is not None]
-    over = sorted((one for one in work if one.is_over), key=_since, reverse=True)
-    gone = {id(one) for one in over[MAX_OVER:]}
+    shown = _without_older(work)
     return Explained(
-        work=in_order(_with_names(own, [one for one in work if id(one) not in gone])),
-        left_out=len(gone),
-        histories=histories,
+        work=in_order(_with_names(own, shown)),
+        left_out=len(work) - len(shown),
+        histories={
+            history_key(one.row.name, queue): history
+            for one in clusters.values()
+            for queue, history in one.histories.items()
+        },
         until=min([*ends, *filter(None, [clock.until])], default=None),
     )
 
 
-def _keys(objects: Objects, namespaces: set[str], read: Read) -> Iterator[JobKey]:
-    """The keys of a team's jobs on a cluster, and of its pods that no job made."""
-    for workload in objects["Workload"]:
-        yield from _within(namespaces, read(workload).key)
-    for job in objects["Job"]:
-        yield from _within(namespaces, JobKey(*_place(job)))
-    for pod in objects["Pod"]:
-        if not part(pod, "metadata").get("ownerReferences"):
-            yield from _within(namespaces, JobKey(*_place(pod), kind=POD))
+class _Shared(NamedTuple):
+    """What the work on each of the team's clusters is explained by: who reads it, and GPUs that are free on any."""
+
+    viewer: Viewer
+    free: tuple[Elsewhere, ...]
 
 
-def _within(namespaces: set[str], key: JobKey) -> Iterator[JobKey]:
-    if key.namespace in namespaces:
-        yield key
+class _Used(NamedTuple):
+    """GPUs of a namespace that its work has, by flavor, and that Volcano has promised to it, by profile."""
+
+    held: Mapping[str, int]
+    promised: Mapping[str, int]
+
+    def of(self, flavor: FlavorKnown) -> int:
+        """Those that are of a flavor, or may come to be."""
+        return self.held.get(flavor.name, 0) + self.promised.get(flavor.profile, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterCopies:
+    """The copies of what is on one of the team's clusters, each Workload read once, and what the portal knows of it."""
+
+    known: TeamContext
+    seen: Seen
+    objects: Objects
+    read: Read = field(default_factory=read_once)
+
+    @property
+    def row(self) -> ClusterRow:
+        """The cluster as the fleet has it."""
+        return self.seen.cluster
+
+    @cached_property
+    def tenancies(self) -> Mapping[str, Tenancy]:
+        """Those of the team here, by the namespace, which is the name of their queue, too."""
+        return self.known.tenancies_on(self.row.pk)
+
+    @cached_property
+    def flavors(self) -> Mapping[str, FlavorKnown]:
+        """The kinds of GPU here, by name."""
+        return self.known.flavors_on(self.row.pk)
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """The nodes with GPUs, and what pods have of them."""
+        return nodes_of(
+            self.objects["Node"],
+            self.objects["Pod"],
+            {name: one.node_labels for name, one in self.flavors.items()},
+            {name: one.profile for name, one in self.flavors.items()},
+        )
+
+    @cached_property
+    def in_queue(self) -> Mapping[str, Sequence[Object]]:
+        """The Workloads of each queue."""
+        return by_queue(
+            self.objects["Workload"], self.objects["LocalQueue"], read=self.read
+        )
+
+    @cached_property
+    def histories(self) -> Mapping[str, History]:
+        """How long jobs waited in each queue."""
+        return {
+            name: history_of(
+                waits_of(workloads, read=self.read),
+                source=f"the jobs of {name} that the cluster still shows",
+            )
+            for name, workloads in self.in_queue.items()
+        }
+
+    @cached_property
+    def in_namespace(self) -> Mapping[str, Mapping[str, Sequence[Object]]]:
+        """What is in each namespace of the team, by kind, in the order of their names."""
+        found = {kind: _by_namespace(self.objects[kind]) for kind in _OWN}
+        return {
+            namespace: {kind: found[kind].get(namespace, ()) for kind in _OWN}
+            for namespace in sorted(self.tenancies)
+        }
+
+    def keys(self) -> Iterator[JobKey]:
+        """The keys of the team's jobs, and of its pods that no job made."""
+        for own in self.in_namespace.values():
+            for workload in own["Workload"]:
+                yield self.read(workload).key
+            for job in own["Job"]:
+                yield JobKey(*namespaced_name(job))
+            for pod in own["Pod"]:
+                if not part(pod, "metadata").get("ownerReferences"):
+                    yield JobKey(*namespaced_name(pod), kind=POD)
+
+    def free(self, namespace: str, flavor: FlavorKnown, held: int) -> Elsewhere:
+        """What nothing uses of so many GPUs that the team holds in a namespace, with what one node has of them."""
+        spare = [one.free for one in self.nodes if one.flavor == flavor.name]
+        return Elsewhere(
+            cluster=self.row.name,
+            namespace=namespace,
+            flavor=flavor.name,
+            title=flavor.title,
+            gpus=min(held - self._used[namespace].of(flavor), sum(spare)),
+            largest=max(spare, default=0),
+            profile=flavor.profile,
+        )
+
+    @cached_property
+    def _used(self) -> Mapping[str, _Used]:
+        return {
+            namespace: self._used_by(own["Workload"])
+            for namespace, own in self.in_namespace.items()
+        }
+
+    def _used_by(self, workloads: Sequence[Object]) -> _Used:
+        held = Counter[str]()
+        for one in quota_holders_of(workloads):
+            held[one.flavor] += one.gpus
+        promised = promised_by_volcano(workloads) if self.row.has_volcano else {}
+        return _Used(held, promised)
+
+    def work(
+        self,
+        own: Mapping[tuple[str, str], OwnWork],
+        shared: _Shared,
+        *,
+        now: datetime,
+    ) -> Iterator[Work]:
+        """All that runs and waits in the team's namespaces; `own` is what the portal started of it."""
+        around = self._around(own, shared, now)
+        for found in self.in_namespace.values():
+            events = by_name(map(event_of, found["Event"]))
+            for piece in pieces_of(
+                found["Workload"], found["Job"], found["Pod"], read=self.read
+            ):
+                yield work_of(piece, around, events, now=now)
+
+    def _around(
+        self, own: Mapping[tuple[str, str], OwnWork], shared: _Shared, now: datetime
+    ) -> Around:
+        everywhere = self._known_here(own, shared)
+
+        def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
+            # A team's own queue has the name of its namespace (provisioning.desired.queues).
+            name = queue.name if queue is not None else ""
+            tenancy = self.tenancies.get(name)
+            return {
+                **everywhere,
+                "history": self.histories.get(name),
+                "leaves_at": tenancy.leaves_at if tenancy else None,
+                "is_queue_behind": tenancy is not None and not tenancy.is_settled,
+            }
+
+        return Around(
+            cluster=self.row.name,
+            queues=self._queues(own, now),
+            team_queues={
+                namespaced_name(one): team_queue_of(one)
+                for one in self.objects["LocalQueue"]
+            },
+            nodes=self.nodes,
+            known=known_of_queue,
+        )
+
+    def _known_here(
+        self, own: Mapping[tuple[str, str], OwnWork], shared: _Shared
+    ) -> dict[str, Any]:
+        """What only the portal knows of any job here, as fields of Facts."""
+        return {
+            "allocations": tuple(
+                Held(flavor=one.flavor, gpus=one.gpus, begins=one.begins, ends=one.ends)
+                for one in self.known.allocations
+                if one.cluster == self.row.pk
+            ),
+            "capacity": {name: one.gpus for name, one in self.flavors.items()},
+            "titles": {name: one.title for name, one in self.flavors.items()},
+            "cluster": Cluster(
+                title=self.row.title,
+                silent_since=self.seen.silent_since,
+                maintenance=self.row.last_maintenance,
+            ),
+            "viewer": shared.viewer,
+            # Who made another one stop is known where it is in a queue of the team.
+            "jobs": {
+                key.uid: key
+                for one in self.objects["Workload"]
+                if (key := self.read(one).key).uid
+            },
+            "elsewhere": shared.free,
+            "called": {place: one.title for place, one in own.items()},
+        }
+
+    def _queues(
+        self, own: Mapping[tuple[str, str], OwnWork], now: datetime
+    ) -> dict[str, QueueSeen]:
+        """Every queue in which something runs or waits; of a team's own, by when those in it start, too."""
+        # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
+        bodies = {
+            text(part(one, "metadata"), "name"): one
+            for one in self.objects["ClusterQueue"]
+        }
+        runs = {place: one.limit for place, one in own.items() if one.limit is not None}
+        limits = limits_of(self.objects["Job"], runs)
+        return {
+            name: queue_seen(
+                bodies.get(name),
+                found,
+                read=self.read,
+                limits=limits,
+                starts=self._starts(name, now),
+            )
+            for name, found in self.in_queue.items()
+        }
+
+    def _starts(self, queue: str, now: datetime) -> Starts | None:
+        tenancy = self.tenancies.get(queue)
+        # Volcano's queues go by shares: nobody has a place in them.
+        if tenancy is None or self.row.has_volcano:
+            return None
+        return Starts(
+            changes=tuple(_changes(self.known, tenancy)),
+            maintenance=self.row.maintenance(now),
+            now=now,
+        )
+
+
+def _copies(known: TeamContext) -> dict[int, ClusterCopies]:
+    """The copies of each of the team's clusters; one query."""
+    namespaces = {pk: {*known.tenancies_on(pk)} for pk in known.seen}
+    objects = _objects(namespaces)
+    return {
+        pk: ClusterCopies(known=known, seen=seen, objects=objects[pk])
+        for pk, seen in known.seen.items()
+    }
+
+
+def _own_on(
+    cluster: str, own: Mapping[Place, OwnWork]
+) -> Mapping[tuple[str, str], OwnWork]:
+    """What the portal started on a cluster, by namespace and name."""
+    return {
+        (namespace, name): one
+        for (there, namespace, name), one in own.items()
+        if there == cluster
+    }
+
+
+def _without_older(work: Sequence[Work]) -> list[Work]:
+    """All but what has ended before the last that have, in the same order."""
+    over = sorted((one for one in work if one.is_over), key=_since, reverse=True)
+    older = {id(one) for one in over[MAX_OVER:]}
+    return [one for one in work if id(one) not in older]
+
+
+def _free(
+    known: TeamContext, clusters: Mapping[int, ClusterCopies], clock: Clock
+) -> Iterator[Elsewhere]:
+    """GPUs that the team holds and nothing of its uses now, by namespace and flavor, where that is known."""
+    tenancies = {one.pk: one for one in known.tenancies}
+    held = Counter[tuple[int, str]]()
+    for one in known.allocations:
+        if one.tenancy in tenancies and one.has_begun and not clock.has_come(one.ends):
+            held[one.tenancy, one.flavor] += one.gpus
+    for (pk, flavor), gpus in held.items():
+        tenancy = tenancies[pk]
+        here = clusters[tenancy.cluster_id]
+        if here.seen.is_listened_to:
+            yield here.free(tenancy.namespace, here.flavors[flavor], gpus)
+
+
+def _changes(known: TeamContext, tenancy: Tenancy) -> Iterator[Change]:
+    """When the queue of a namespace has more GPUs or fewer, as what is granted and booked stands now."""
+    for one in known.allocations:
+        if one.tenancy == tenancy.pk:
+            begins = None if one.has_begun else one.begins
+            yield from changes_of_grant(
+                one.flavor, one.gpus, begins=begins, ends=one.ends
+            )
+
+
+def _by_namespace(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
+    found = defaultdict[str, list[Object]](list)
+    for one in objects:
+        found[text(part(one, "metadata"), "namespace")].append(one)
+    return found
 
 
 def _with_names(own: Mapping[Place, OwnWork], work: Sequence[Work]) -> Iterator[Work]:
@@ -270,80 +396,6 @@ def _with_names(own: Mapping[Place, OwnWork], work: Sequence[Work]) -> Iterator[
 
 def _since(one: Work) -> datetime:
     return one.why.since
-
-
-def history_key(cluster: str, queue: str) -> str:
-    """The name under which a queue's history is kept."""
-    return f"{cluster}/{queue}"
-
-
-def _feeds(
-    clusters: Mapping[int, ClusterRow], scopes: Iterable[str]
-) -> tuple[list[Feed], list[tuple[int, str, str]]]:
-    """The feeds of clusters, and the revisions of their copies in these scopes: feed, scope, revision."""
-    rows = Feed.objects.filter(cluster__in=clusters).annotate(
-        own=FilteredRelation(
-            "revisions", condition=Q(revisions__scope__in=sorted(scopes))
-        ),
-        scope=F("own__scope"),
-        revision=F("own__revision"),
-    )
-    feeds, revisions = dict[int, Feed](), list[tuple[int, str, str]]()
-    for one in rows.order_by("pk", "own__scope"):
-        feeds[one.pk], told = one, vars(one)
-        if told["revision"] is not None:
-            revisions.append((one.pk, told["scope"], str(told["revision"])))
-    return list(feeds.values()), revisions
-
-
-def _flavors(
-    clusters: Mapping[int, ClusterRow], team: Team
-) -> tuple[list[FlavorKnown], list[AllocationKnown]]:
-    """The flavors of clusters, and what a team holds of them."""
-    held = Q(allocations__team=team, allocations__ended_at=None)
-    rows = Flavor.objects.filter(cluster__in=clusters).annotate(
-        held=FilteredRelation("allocations", condition=held)
-    )
-    flavors, allocations = dict[tuple[int, str], FlavorKnown](), list[AllocationKnown]()
-    for cluster, name, product, resource, labels, gpus, *own in rows.order_by(
-        "pk", "held__pk"
-    ).values_list(
-        "cluster",
-        "name",
-        "product",
-        "resource",
-        "node_labels",
-        "gpus_total",
-        "held__tenancy",
-        "held__gpus",
-        "held__starts_at",
-        "held__kept_until",
-        "held__begun_at",
-    ):
-        title = product_words(product, resource)
-        flavors[cluster, name] = FlavorKnown(
-            cluster=cluster,
-            name=name,
-            title=title,
-            node_labels=labels,
-            gpus=gpus,
-            profile=profile_of(resource),
-        )
-        tenancy, count, begins, ends, begun = own
-        if tenancy is not None:
-            allocations.append(
-                AllocationKnown(
-                    tenancy=tenancy,
-                    cluster=cluster,
-                    flavor=name,
-                    title=title,
-                    gpus=count,
-                    begins=begins,
-                    ends=ends,
-                    has_begun=begun is not None,
-                )
-            )
-    return list(flavors.values()), allocations
 
 
 def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
@@ -376,224 +428,6 @@ def _objects(namespaces: Mapping[int, set[str]]) -> dict[int, Objects]:
     return dict[int, Objects](found)
 
 
-def _nodes(cluster: int, objects: Objects, flavors: Iterable[FlavorKnown]) -> Nodes:
-    here = [one for one in flavors if one.cluster == cluster]
-    labels, profiles = (
-        {one.name: one.node_labels for one in here},
-        {one.name: one.profile for one in here},
-    )
-    return nodes_of(objects["Node"], objects["Pod"], labels, profiles)
-
-
-def _around(
-    known: TeamContext,
-    cluster: int,
-    objects: Objects,
-    queues: Mapping[str, QueueSeen],
-    histories: Mapping[str, History],
-    viewer: Viewer,
-    nodes: Nodes,
-    free: Sequence[Elsewhere],
-    read: Read,
-    own: Mapping[Place, OwnWork],
-) -> Around:
-    seen = known.seen[cluster]
-    shared = {
-        "allocations": tuple(
-            Held(flavor=one.flavor, gpus=one.gpus, begins=one.begins, ends=one.ends)
-            for one in known.allocations
-            if one.cluster == cluster
-        ),
-        "capacity": {
-            one.name: one.gpus for one in known.flavors if one.cluster == cluster
-        },
-        "titles": {
-            one.name: one.title for one in known.flavors if one.cluster == cluster
-        },
-        "cluster": Cluster(
-            title=seen.cluster.title,
-            silent_since=seen.silent_since,
-            maintenance=seen.cluster.last_maintenance,
-        ),
-        "viewer": viewer,
-        # Who made another one stop is known where it is in a queue of the team.
-        "jobs": {
-            key.uid: key for one in objects["Workload"] if (key := read(one).key).uid
-        },
-        "elsewhere": tuple(free),
-        "called": {
-            (namespace, name): one.title
-            for (there, namespace, name), one in own.items()
-            if there == seen.cluster.name
-        },
-    }
-
-    # A team's own queue has the name of its namespace (provisioning.desired.queues).
-    tenancies = known.tenancies_on(cluster)
-
-    def known_of_queue(queue: Queue | None) -> Mapping[str, Any]:
-        name = queue.name if queue is not None else ""
-        own_queue = tenancies.get(name)
-        return {
-            **shared,
-            "history": histories.get(name),
-            "leaves_at": own_queue.leaves_at if own_queue else None,
-            "is_queue_behind": own_queue is not None and not own_queue.is_settled,
-        }
-
-    return Around(
-        cluster=seen.cluster.name,
-        queues=queues,
-        team_queues={_place(one): team_queue_of(one) for one in objects["LocalQueue"]},
-        nodes=nodes,
-        known=known_of_queue,
-    )
-
-
-def _queues(
-    known: TeamContext,
-    cluster: int,
-    objects: Objects,
-    in_queue: Mapping[str, Sequence[Object]],
-    read: Read,
-    own: Mapping[Place, OwnWork],
-    now: datetime,
-) -> dict[str, QueueSeen]:
-    """Every queue in which something runs or waits; of a team's own, by when those in it start, too."""
-    # Queues of other teams are not read; a team's ClusterQueue is its own (provisioning.desired): none is missed.
-    bodies = {
-        text(part(one, "metadata"), "name"): one for one in objects["ClusterQueue"]
-    }
-    row = known.seen[cluster].cluster
-    tenancies = known.tenancies_on(cluster)
-    limits = limits_of(
-        objects["Job"],
-        {
-            (namespace, name): one.limit
-            for (there, namespace, name), one in own.items()
-            if there == row.name and one.limit is not None
-        },
-    )
-    return {
-        name: queue_seen(
-            bodies.get(name),
-            found,
-            read=read,
-            limits=limits,
-            changes=_changes(known, tenancies[name]) if name in tenancies else (),
-            maintenance=row.maintenance(now),
-            # Volcano's queues go by shares: nobody has a place in them.
-            now=now if name in tenancies and not row.has_volcano else None,
-        )
-        for name, found in in_queue.items()
-    }
-
-
-def _changes(known: TeamContext, tenancy: Tenancy) -> Iterator[Change]:
-    """When the queue of a namespace has more GPUs or fewer, as what is granted and booked stands now."""
-    for one in known.allocations:
-        if one.tenancy == tenancy.pk:
-            begins = None if one.has_begun else one.begins
-            yield from changes_of_grant(
-                one.flavor, one.gpus, begins=begins, ends=one.ends
-            )
-
-
-def _free(
-    known: TeamContext,
-    objects: Mapping[int, Objects],
-    nodes: Mapping[int, Nodes],
-    clock: Clock,
-) -> Iterator[Elsewhere]:
-    """GPUs that the team holds and nothing of its uses now, by namespace and flavor, with what one node has of them."""
-    by_pk = {one.pk: one for one in known.tenancies}
-    counts = Counter[tuple[int, str]]()
-    titles = dict[tuple[int, str], str]()
-    profiles = {(one.cluster, one.name): one.profile for one in known.flavors}
-    for one in known.allocations:
-        if one.tenancy in by_pk and one.has_begun and not clock.has_come(one.ends):
-            counts[one.tenancy, one.flavor] += one.gpus
-            titles[one.tenancy, one.flavor] = one.title
-    used = {pk: _used(by_pk[pk], objects) for pk in {pk for pk, _ in counts}}
-    for (pk, flavor), gpus in counts.items():
-        tenancy = by_pk[pk]
-        profile = profiles.get((tenancy.cluster_id, flavor), "")
-        spare = [
-            each.free for each in nodes[tenancy.cluster_id] if each.flavor == flavor
-        ]
-        yield Elsewhere(
-            cluster=tenancy.cluster.name,
-            namespace=tenancy.namespace,
-            flavor=flavor,
-            title=titles[pk, flavor],
-            gpus=min(gpus - used[pk].of(flavor, profile), sum(spare)),
-            largest=max(spare, default=0),
-            profile=profile,
-        )
-
-
-class _Used(NamedTuple):
-    """GPUs of a namespace that its work has, by flavor, and that Volcano has promised to it, by profile."""
-
-    held: Mapping[str, int]
-    promised: Mapping[str, int]
-
-    def of(self, flavor: str, profile: str) -> int:
-        """Those that are of a flavor, or may come to be."""
-        return self.held.get(flavor, 0) + self.promised.get(profile, 0)
-
-
-def _used(tenancy: Tenancy, objects: Mapping[int, Objects]) -> _Used:
-    own = [
-        one
-        for one in objects[tenancy.cluster_id]["Workload"]
-        if _is_in(one, tenancy.namespace)
-    ]
-    held = Counter[str]()
-    for one in quota_holders_of(own):
-        held[one.flavor] += one.gpus
-    return _Used(held, promised_by_volcano(own) if tenancy.cluster.has_volcano else {})
-
-
-def _place(found: Object) -> tuple[str, str]:
-    meta = part(found, "metadata")
-    return text(meta, "namespace"), text(meta, "name")
-
-
-def _history(queue: str, workloads: Sequence[Object], read: Read) -> History:
-    return history_of(
-        waits_of(workloads, read=read),
-        source=f"the jobs of {queue} that the cluster still shows",
-    )
-
-
-def _work(
-    objects: Objects,
-    namespaces: Sequence[str],
-    around: Around,
-    now: datetime,
-    *,
-    read: Read,
-) -> list[Work]:
-    found: list[Work] = []
-    in_namespace = {kind: _by_namespace(objects[kind]) for kind in _OWN}
-    for namespace in namespaces:
-        own = {kind: in_namespace[kind].get(namespace, ()) for kind in _OWN}
-        events = by_name(map(event_of, own["Event"]))
-        pieces = pieces_of(own["Workload"], own["Job"], own["Pod"], read=read)
-        found += [work_of(piece, around, events, now=now) for piece in pieces]
-    return found
-
-
-_OWN = ("Workload", "Job", "Pod", "Event")
-
-
-def _by_namespace(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
-    found = defaultdict[str, list[Object]](list)
-    for one in objects:
-        found[text(part(one, "metadata"), "namespace")].append(one)
-    return found
-
-
-def _is_in(found: Object, namespace: str) -> bool:
-    return text(part(found, "metadata"), "namespace") == namespace
+def history_key(cluster: str, queue: str) -> str:
+    """The name under which a queue's history is kept."""
+    return f"{cluster}/{queue}"

@@ -1,8 +1,8 @@
 """What was explained of a team's work, kept as JSON in the cache that all processes share until it holds no longer.
 
-It is found by a digest of all that it follows from (workloads.gathering.TeamContext), copies and portal alike, so that
-nothing outlives a change of them. What a process read last it has at hand; while the cache does not answer, everything
-else is explained at each view.
+It is found by a digest of all that it follows from (workloads.team_context.TeamContext), copies and portal alike, so
+that nothing outlives a change of them. What a process read last it has at hand; while the cache does not answer,
+everything else is explained at each view.
 """
 
 import hashlib
@@ -20,8 +20,9 @@ from pydantic import TypeAdapter, ValidationError
 from web.counters import breaker
 from workloads.estimating import History
 from workloads.explaining import later
-from workloads.gathering import Explained, TeamContext, history_key
+from workloads.gathering import Explained, history_key
 from workloads.listing import State, Work
+from workloads.team_context import TeamContext
 
 logger = structlog.get_logger(__name__)
 # After an update of the portal, sentences of the earlier version are shown no longer than this.

@@ -147,20 +147,24 @@ class Around:
     known: Callable[[Queue | None], Mapping[str, Any]]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Starts:
+    """What tells by when those in a queue's line start: the changes of its own GPUs, and the cluster's maintenance."""
+
+    changes: tuple[Change, ...]
+    maintenance: Maintenance | None
+    now: datetime
+
+
 def queue_seen(
     queue: Object | None,
     workloads: Sequence[Object],
     *,
     read: Read = workload_of,
     limits: TimeLimits = NO_LIMITS,
-    changes: Iterable[Change] = (),
-    maintenance: Maintenance | None = None,
-    now: datetime | None = None,
+    starts: Starts | None = None,
 ) -> QueueSeen:
-    """A queue as its own object and all Workloads of it say.
-
-    With `now` it is told by when those in its line start, from the time limits of all and the changes of its own GPUs.
-    """
+    """A queue as its own object and all Workloads of it say; by when those in its line start, where `starts` tell."""
     everybody = line_in(map(read, workloads))
     own = queue_of(queue) if queue is not None else None
     line, places = list[Workload](), dict[tuple[str, str], int]()
@@ -171,17 +175,11 @@ def queue_seen(
     holders = quota_holders_of(
         (one for one in workloads if read(one).holds("QuotaReserved")), limits
     )
-    latest = dict[tuple[str, str], datetime]()
-    if own is not None and now is not None:
-        waiting = [entry_of(one, own, limits.limit(one.key)) for one in line]
-        starts = latest_starts(
-            own, holders, changes, waiting, maintenance=maintenance, now=now
-        )
-        latest = {
-            (one.key.namespace, one.name): at
-            for one, at in zip(line, starts, strict=True)
-            if at is not None
-        }
+    latest = (
+        _latest(own, line, holders, limits, starts)
+        if own is not None and starts is not None
+        else {}
+    )
     return QueueSeen(
         queue=own,
         running=holders,
@@ -197,6 +195,29 @@ def queue_seen(
         ),
         places=places,
     )
+
+
+def _latest(
+    queue: Queue,
+    line: Sequence[Workload],
+    holders: Sequence[QuotaHolder],
+    limits: TimeLimits,
+    known: Starts,
+) -> dict[tuple[str, str], datetime]:
+    """By when those in a line start, from the time limits of all, where that can be said."""
+    found = latest_starts(
+        queue,
+        holders,
+        known.changes,
+        [entry_of(one, queue, limits.limit(one.key)) for one in line],
+        maintenance=known.maintenance,
+        now=known.now,
+    )
+    return {
+        (one.key.namespace, one.name): at
+        for one, at in zip(line, found, strict=True)
+        if at is not None
+    }
 
 
 def by_name(events: Iterable[Event]) -> Events:

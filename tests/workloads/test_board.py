@@ -23,6 +23,7 @@ from workloads.explanations import Action, Outlook, Step
 from workloads.models import ClusterObject, Feed
 from workloads.presenting import Lines
 from workloads.reading.values import part, text
+from workloads.team_context import context_of
 
 # What was read of every namespace before.
 SHARED = ("Workload", "Pod", "Node", "ClusterQueue")
@@ -352,7 +353,7 @@ def test_what_is_left_unread_of_other_teams_changes_no_answer(
     assert {"theirs-in-our-queue", "they-take-room", "their-phase-is-not-known"} <= read
     assert not {"they-wait", "they-run", "theirs-ended", "theirs-has-no-node"} & read
     now = timezone.now()
-    known = gathering.context_of(busy.team, sees_all=False, now=now)
+    known = context_of(busy.team, sees_all=False, now=now)
     narrow = gathering.explained(known, now=now)
 
     def everything(namespaces: Mapping[int, set[str]]) -> Any:

@@ -32,9 +32,10 @@ from tests.workloads.copying import Copying
 from web.counters import Breaker
 from workloads import kept_boards
 from workloads.board import TeamWork, work_of_team
-from workloads.gathering import Explained, context_of, explained
+from workloads.gathering import Explained, explained
 from workloads.listing import Work
 from workloads.models import Feed, FeedRevision
+from workloads.team_context import context_of
 from workloads.views import LINES
 
 GPU = "nvidia.com/gpu"

@@ -125,9 +125,7 @@ def _same(earlier: Run, asked: Submission) -> Run:
     return earlier
 
 
-def _refuse(
-    tenancy: Tenancy, asked: Submission, problems: Collection[Problem]
-) -> None:
+def _refuse(tenancy: Tenancy, asked: Submission, problems: Collection[Problem]) -> None:
     """Raise for whatever keeps a submission from being a run, as `submit` does."""
     if problems:
         raise BadValues(
