@@ -33,8 +33,8 @@ from workloads.observed import (
 from workloads.reading.limits import limits_of
 from workloads.reasons.latest_starts import Change, LineEntry, entry_of, latest_starts
 from workloads.runs import actions
-from workloads.runs.planning.outlook import outlook_of
 from workloads.runs.planning.plan import Submission
+from workloads.runs.planning.queue_copies import dated_demands
 
 HOUR = timedelta(hours=1)
 GPU = "nvidia.com/gpu"
@@ -240,17 +240,20 @@ def test_runs_say_by_when_before_they_are_sent_and_while_they_wait(
     third: Submission = replace(ASKED, title="A third one")
     shown = actions.preview(watched.tenancy.pk, third, by=watched.ada, key="three")
     assert shown.problems == []
-    by = outlook_of(watched.tenancy, "a100", 2, now=now).starts_by
+
+    def starts_by(priority: str = "") -> str:
+        wanted = "a100", 2
+        found = dated_demands(watched.tenancy, [wanted], priority=priority, now=now)
+        return found[wanted].starts_by
+
+    by = starts_by()
     after = waiting.why.latest_at + HOUR
     assert (
         f"It starts by about {after:%a} {after.day} {after:%b}, {after:%H:%M} UTC" in by
     )
     # More urgent work stands before the second.
-    urgent = outlook_of(
-        watched.tenancy, "a100", 2, now=now, priority="scheduled-training"
-    )
     before = waiting.why.latest_at
-    assert f", {before:%H:%M} UTC" in urgent.starts_by
+    assert f", {before:%H:%M} UTC" in starts_by("scheduled-training")
     client = Client()
     client.force_login(watched.ada)
     page = client.get(reverse("run", args=[second.pk])).content.decode()

@@ -29,10 +29,12 @@ from workloads.reading.queues import sizes_lent_by
 from workloads.runs import actions, sending
 from workloads.runs.pages.form import pool_words
 from workloads.runs.planning.lending import Lender, lent_to
-from workloads.runs.planning.outlook import Outlook, outlook_of, start_of, start_of_plan
 from workloads.runs.planning.places import place_of, places_of
 from workloads.runs.planning.plan import Plan, Problem
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.queue_copies import queue_demand
+from workloads.runs.planning.queue_demand import QueueDemand
+from workloads.runs.planning.start_verdict import start_verdict, start_verdict_of_plan
 from workloads.runs.planning.words import paid_words
 
 A100, GPU = "a100", "nvidia.com/gpu"
@@ -276,7 +278,7 @@ def test_cpus_that_others_lend_make_a_run_possible(watched: Watched) -> None:
     asked = replace(ASKED, values={**ASKED.values, "gpus": 1, "cpus": 24})
     found = actions.preview(watched.tenancy.pk, asked, by=watched.ada, key="one")
     assert not found.problems
-    start = start_of_plan(found, watched.tenancy, A100, timezone.now())
+    start = start_verdict_of_plan(found, watched.tenancy, A100, timezone.now())
     assert "8 CPUs would be borrowed" in start["detail"]
 
 
@@ -292,16 +294,18 @@ def test_a_run_that_waits_for_cpus_is_not_said_to_start_at_once(
         wait_until(is_read, what="everything to be listed")
         sending.look_after(run.pk, now=timezone.now)
         wait_until(
-            lambda: outlook_of(watched.tenancy, A100, 1).sizes.get((A100, "cpu")) == 12,
+            lambda: (
+                queue_demand(watched.tenancy, A100, 1).sizes.get((A100, "cpu")) == 12
+            ),
             what="its CPUs to be seen",
         )
         found = actions.preview(watched.tenancy.pk, first, by=watched.ada, key="two")
-        start = start_of_plan(found, watched.tenancy, A100, timezone.now())
+        start = start_verdict_of_plan(found, watched.tenancy, A100, timezone.now())
         without = replace(
             first, flavor="", values={**first.values, "gpus": 0, "cpus": 10}
         )
         found = actions.preview(watched.tenancy.pk, without, by=watched.ada, key="two")
-        gpuless = start_of_plan(found, watched.tenancy, "", timezone.now())
+        gpuless = start_verdict_of_plan(found, watched.tenancy, "", timezone.now())
     assert (start["tone"], start["sentence"]) == ("waiting", "It waits in line first")
     assert "It waits for 8 CPUs more." in start["detail"]
     assert "1 of your 2 × A100 is free now" in start["detail"]
@@ -370,10 +374,10 @@ def test_the_form_offers_to_borrow_what_there_is() -> None:
 def test_the_answer_promises_to_borrow_only_what_is_there(
     wanted: int, used: int, waiting: int, to_borrow: int, sentence: str, borrowed: int
 ) -> None:
-    found = start_of(
+    found = start_verdict(
         wanted,
         pool(to_borrow),
-        Outlook(used=used, waiting=waiting, estimate=None),
+        QueueDemand(used=used, waiting=waiting, estimate=None),
         priority=0,
     )
     assert found["sentence"] == sentence
@@ -394,8 +398,8 @@ def test_the_answer_promises_to_borrow_only_what_is_there(
 def test_the_answer_says_whom_it_would_push_out(
     wanted: int, below: int, to_borrow: int, sentence: str
 ) -> None:
-    outlook = Outlook(used=1, waiting=0, estimate=None, below=below)
-    found = start_of(wanted, pool(to_borrow), outlook, priority=0)
+    demand = QueueDemand(used=1, waiting=0, estimate=None, below=below)
+    found = start_verdict(wanted, pool(to_borrow), demand, priority=0)
     assert found["sentence"] == sentence
     assert ("lower priority hold 1" in found["detail"]) == sentence.startswith(
         "It pushes"
@@ -411,8 +415,8 @@ def test_the_answer_says_whom_it_would_push_out(
     ],
 )
 def test_the_answer_says_what_would_be_lost_for_good(lost: int, said: str) -> None:
-    outlook = Outlook(used=1, waiting=0, estimate=None, below=1, lost=lost)
-    found = start_of(2, pool(0), outlook, priority=0)
+    demand = QueueDemand(used=1, waiting=0, estimate=None, below=1, lost=lost)
+    found = start_verdict(2, pool(0), demand, priority=0)
     assert said in found["detail"]
     assert ("what" in found["detail"] and "memory is lost" in found["detail"]) == bool(
         lost
@@ -430,14 +434,14 @@ def test_the_answer_says_what_would_be_lost_for_good(lost: int, said: str) -> No
 def test_the_answer_says_what_waits_and_would_stop_it(
     priorities: tuple[int, ...], said: str
 ) -> None:
-    outlook = Outlook(
+    demand = QueueDemand(
         used=1, waiting=len(priorities), estimate=None, priorities=priorities
     )
-    found = start_of(1, pool(0), outlook, priority=1_000)
+    found = start_verdict(1, pool(0), demand, priority=1_000)
     assert found["sentence"] == "It may start, and be stopped for what waits"
     assert said in found["detail"]
     assert "the run goes back to the line then" in found["detail"]
-    highest = start_of(1, pool(0), outlook, priority=100_000)
+    highest = start_verdict(1, pool(0), demand, priority=100_000)
     assert highest["sentence"] == "It may start before what waits"
 
 

@@ -29,7 +29,7 @@ from workloads.reasons.latest_starts import latest_starts
 from workloads.reasons.stops import why_stopped
 from workloads.runs import actions
 from workloads.runs.planning.maintained import AFTER, with_maintenance
-from workloads.runs.planning.outlook import start_of_plan
+from workloads.runs.planning.start_verdict import start_verdict_of_plan
 
 HOUR = timedelta(hours=1)
 HELD = Queue(name="team-nlp", stop_policy="Hold", active=STOPPED)
@@ -166,7 +166,7 @@ def test_the_answer_before_sending_says_what_a_maintenance_does(
     def start(minutes: int = 60) -> Verdict:
         asked = replace(ASKED, values={**ASKED.values, "minutes": minutes})
         found = actions.preview(watched.tenancy.pk, asked, by=watched.ada, key="one")
-        return start_of_plan(found, watched.tenancy, "a100", timezone.now())
+        return start_verdict_of_plan(found, watched.tenancy, "a100", timezone.now())
 
     maintain(watched, 2.05, 3)
     assert "maintenance" not in start()["detail"]

@@ -17,8 +17,8 @@ from ui.parts import Verdict
 from workloads.observed import Node
 from workloads.runs import actions
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
-from workloads.runs.planning.outlook import AT_ONCE, start_of_plan
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.start_verdict import AT_ONCE, start_verdict_of_plan
 
 GPU = "nvidia.com/gpu"
 POOL = Pool(
@@ -157,8 +157,8 @@ def test_a_run_whose_quota_is_free_is_compared_with_the_nodes_of_its_kind(
         one_gpu = replace(ASKED, values={**ASKED.values, "gpus": 1})
         one = actions.preview(watched.tenancy.pk, one_gpu, by=watched.ada, key="two")
         now = timezone.now()
-        waits = start_of_plan(two, watched.tenancy, "a100", now)
-        starts = start_of_plan(one, watched.tenancy, "a100", now)
+        waits = start_verdict_of_plan(two, watched.tenancy, "a100", now)
+        starts = start_verdict_of_plan(one, watched.tenancy, "a100", now)
     assert waits["tone"] == "waiting"
     assert "no node has 2 × A100 free now: the most on one is 1" in waits["detail"]
     assert (starts["tone"], starts["sentence"]) == ("good", AT_ONCE)

@@ -24,8 +24,8 @@ from tests.workloads.conftest import JOB, POD, Watched, is_read, is_seen, watchi
 from web.refusals import BadValues, Conflict, NoRight, Refused
 from workloads.models import ClusterAbility, Run
 from workloads.runs import actions, following, sending
-from workloads.runs.planning.outlook import outlook_of
 from workloads.runs.planning.plan import Submission
+from workloads.runs.planning.queue_copies import queue_demand
 from workloads.runs.states import State
 
 ASKED = Submission(
@@ -193,7 +193,7 @@ def test_one_that_is_over_by_itself_is_not_stopped(watched: Watched) -> None:
         actions.stop(over.pk, by=watched.ada, now=now)
 
 
-def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(
+def test_the_demand_counts_what_runs_and_what_waits_in_one_query(
     watched: Watched,
 ) -> None:
     first, second = submit(watched), submit(watched, key="two")
@@ -203,16 +203,16 @@ def test_the_outlook_counts_what_runs_and_what_waits_in_one_query(
         until(first, "running")
         look_after(second)
         wait_until(
-            lambda: outlook_of(watched.tenancy, "a100", 2).waiting == 1,
+            lambda: queue_demand(watched.tenancy, "a100", 2).waiting == 1,
             what="the second to wait",
         )
     with CaptureQueriesContext(connection) as seen:
-        outlook = outlook_of(watched.tenancy, "a100", 2)
-    assert (outlook.used, outlook.waiting, outlook.estimate) == (2, 1, None)
+        demand = queue_demand(watched.tenancy, "a100", 2)
+    assert (demand.used, demand.waiting, demand.estimate) == (2, 1, None)
     assert len(seen) == 1
-    assert outlook_of(watched.tenancy, "h100", 2).used == 0
+    assert queue_demand(watched.tenancy, "h100", 2).used == 0
     below = {
-        name: outlook_of(watched.tenancy, "a100", 2, priority=name).below
+        name: queue_demand(watched.tenancy, "a100", 2, priority=name).below
         for name in watched.tenancy.open_priorities
     }
     # Both are exploratory, so nothing of that priority pushes them out.

@@ -28,14 +28,14 @@ from workloads.choosing.repositories import vscode_link
 from workloads.freshness import Seen
 from workloads.runs.planning.maintained import AFTER, maintained_until_words
 from workloads.runs.planning.nodes import nodes_as_seen, on_nodes
-from workloads.runs.planning.outlook import (
-    AT_ONCE,
-    MAY_BE_STOPPED,
-    outlooks_of,
-    start_of,
-)
 from workloads.runs.planning.places import pools_of
 from workloads.runs.planning.pools import Pool
+from workloads.runs.planning.queue_copies import dated_demands
+from workloads.runs.planning.start_verdict import (
+    AT_ONCE,
+    MAY_BE_STOPPED,
+    start_verdict,
+)
 
 WITHOUT_GPUS = "It takes none of your team's GPUs."
 TAKEN_BACK = "the notebook is stopped then, with what it has in memory"
@@ -142,7 +142,7 @@ def cards_of(
     place, pools = place_of(tenancy, flavors), pools_of(tenancy, flavors)
     counts = {one.document.slug: _gpus(one.document, picked) for one in profiles}
     wanted = {(one.document.flavor, counts[one.document.slug]) for one in profiles}
-    outlooks = outlooks_of(tenancy, wanted, now=now)
+    demands = dated_demands(tenancy, wanted, now=now)
     # Read once, and only where a profile's quota is free.
     nodes = cache(lambda: nodes_as_seen(tenancy.cluster_id, flavors.values()))
     elsewhere = _elsewhere(
@@ -179,8 +179,10 @@ def cards_of(
             return _not_here(document, tenancy, elsewhere)
         if pool is None or count > room:
             return _not_held(count, pool, flavor, tenancy, now)
-        priority, outlook = priority_of(document), outlooks[document.flavor, count]
-        found = start_of(count, pool, outlook, priority=priority, taken_back=TAKEN_BACK)
+        priority, demand = priority_of(document), demands[document.flavor, count]
+        found = start_verdict(
+            count, pool, demand, priority=priority, taken_back=TAKEN_BACK
+        )
         if found["tone"] == "good":
             found = on_nodes(found, pool, nodes(), each=count, pods=1)
         outcome = Outcome.NOW if found["tone"] == "good" else Outcome.QUEUE

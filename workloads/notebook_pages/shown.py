@@ -21,7 +21,7 @@ from workloads.listing import State as WorkState
 from workloads.listing import Work
 from workloads.models import ClusterObject
 from workloads.reading.values import Object, part
-from workloads.runs.planning.outlook import outlook_of
+from workloads.runs.planning.queue_copies import queue_demand
 
 # What KubeSpawner writes on the pod of a server.
 SERVER, USER = "hub.jupyter.org/servername", "hub.jupyter.org/username"
@@ -157,7 +157,7 @@ def _going_first(server: NotebookServer, priority: int) -> int:
     if server.state != State.READY or server.flavor is None:
         return 0
     flavor, gpus = server.flavor.name, server.gpus
-    return outlook_of(server.tenancy, flavor, gpus).going_first(priority)
+    return queue_demand(server.tenancy, flavor, gpus).going_first(priority)
 
 
 def _goes_back(

@@ -29,10 +29,10 @@ from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import ask_for
-from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.places import claims_of, open_to, places_of
 from workloads.runs.planning.plan import Place, Plan, Submission
 from workloads.runs.planning.resuming import ChangedPlan, submission_of
+from workloads.runs.planning.start_verdict import start_verdict_of_plan
 from workloads.runs.serializers import (
     ChangedPlanSerializer,
     ChangesSerializer,
@@ -266,7 +266,7 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
         tenancy = Tenancy.objects.select_related("team", "cluster").get(pk=tenancy_id)
         key = flavor_key(tenancy.cluster.name, flavor)
         context = {
-            "start": lambda found: start_of_plan(found, tenancy, flavor, now),
+            "start": lambda found: start_verdict_of_plan(found, tenancy, flavor, now),
             "ask": lambda lacks: ask_for(key, lacks, tenancy, now),
             "too_few_held": lambda plan: too_few_for_plan(
                 plan, tenancy, flavor, now=now

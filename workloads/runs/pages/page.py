@@ -39,10 +39,10 @@ from workloads.runs.held_until import (
 from workloads.runs.models import Run
 from workloads.runs.pages.steps import again_link, ask_for, wait_of
 from workloads.runs.planning.maintained import maintenance_stop_of
-from workloads.runs.planning.outlook import start_of_plan
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
 from workloads.runs.planning.spot import Spot, spot_of
+from workloads.runs.planning.start_verdict import start_verdict_of_plan
 from workloads.runs.planning.words import level_words, paid_words
 from workloads.runs.shown import NOT_KEPT, AttemptSeen, RunSeen
 from workloads.runs.states import State
@@ -149,7 +149,7 @@ def answer_of(
     verdict = (
         _refusal(plan, tenancy, flavor, now)
         if plan.problems
-        else start_of_plan(plan, tenancy, flavor, now)
+        else start_verdict_of_plan(plan, tenancy, flavor, now)
     )
     return RunAnswer(
         verdict=verdict,

@@ -14,7 +14,7 @@ from tests import factories
 from workloads.listing import queue_seen
 from workloads.models import ClusterObject
 from workloads.reading.work import workload_of
-from workloads.runs.planning.outlook import outlook_of
+from workloads.runs.planning.queue_copies import queue_demand
 
 GPU = "nvidia.com/gpu"
 BEGINS = "couldn't assign flavors to pod set main: "
@@ -107,7 +107,7 @@ def copied(tenancy: Tenancy, *bodies: dict[str, Any]) -> None:
 
 def counted(tenancy: Tenancy) -> tuple[int, int]:
     """How many a run of A100 and one of H100 would find waiting."""
-    a100, h100 = (outlook_of(tenancy, name, 1) for name in ("a100", "h100"))
+    a100, h100 = (queue_demand(tenancy, name, 1) for name in ("a100", "h100"))
     assert [len(one.priorities) for one in (a100, h100)] == [a100.waiting, h100.waiting]
     return a100.waiting, h100.waiting
 
