@@ -119,6 +119,12 @@ def months_in_a_row(first: date, number: int) -> list[date]:
     return [date((index + n) // 12, (index + n) % 12 + 1, 1) for n in range(number)]
 
 
+def months_between(first: date, last: date) -> list[date]:
+    """The months from one to another, both of them included, each as its first day."""
+    number = (last.year - first.year) * 12 + last.month - first.month + 1
+    return months_in_a_row(first, number)
+
+
 def next_month(moment: datetime) -> datetime:
     """The first moment of the month (UTC) after the one in which the moment lies."""
     moment = moment.astimezone(UTC)

@@ -6,13 +6,13 @@ their team and their person.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from accounts.models import User
-from allocations.budgets.money import Left
+from allocations.budgets.money import Left, month_of, months_between
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import gather, pool_of, stored_in
 from approvals.models import Evaluation, Request
@@ -76,7 +76,7 @@ def hopeful(
 
 def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
     ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
-    months = _months(now, row.until)
+    months = months_between(month_of(now), month_of(row.until))
     is_later = ask.begins(now) > now
     pool = pool_of(row.flavor, is_later=is_later)
     if is_later:
@@ -96,16 +96,6 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         **pool,
     )
     return replace(ask, tier=row.team.tier, decided_by_people=False), hoped
-
-
-def _months(start: datetime, end: datetime) -> list[date]:
-    first = start.date().replace(day=1)
-    return [
-        date(
-            first.year + (first.month - 1 + n) // 12, (first.month - 1 + n) % 12 + 1, 1
-        )
-        for n in range((end.year - first.year) * 12 + end.month - first.month + 1)
-    ]
 
 
 def behind_others(

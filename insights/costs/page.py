@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.current_user import visitor
 from accounts.models import Team, User
-from allocations.budgets.money import month_of, months_in_a_row
+from allocations.budgets.money import month_of, months_between
 from allocations.budgets.months import month_named
 from allocations.models import Budget
 from insights.costs.ahead import ahead_of
@@ -195,9 +195,7 @@ def _wanted(request: HttpRequest, now: datetime) -> Wanted:
 
 def _months(first: date, now: datetime) -> Sequence[date]:
     """The months to choose from, newest first, back to the first of which anything is told."""
-    last = month_of(now)
-    number = (last.year - first.year) * 12 + last.month - first.month + 1
-    return months_in_a_row(first, number)[::-1]
+    return months_between(first, month_of(now))[::-1]
 
 
 def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:

@@ -200,3 +200,15 @@ def test_what_comes_back_is_left_again(
     more = left.and_freed(Amount(usd=Decimal(3), gpu_hours=Decimal(2)))
     assert (more.usd, more.gpu_hours) == (Decimal(13), then)
     assert (more.usd_limit, more.soft_percent) == (Decimal(100), 80)
+
+
+def test_months_are_counted_from_the_first_to_the_last() -> None:
+    assert money.months_between(date(2026, 11, 1), date(2027, 1, 1)) == [
+        date(2026, 11, 1),
+        date(2026, 12, 1),
+        date(2027, 1, 1),
+    ]
+    assert money.months_between(date(2026, 11, 1), date(2026, 11, 1)) == [
+        date(2026, 11, 1)
+    ]
+    assert money.months_between(date(2026, 11, 1), date(2026, 10, 1)) == []
