@@ -11,6 +11,7 @@ from accounts.models import Membership
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
+from fleet.prices import cost_while
 from notebooks.hubs.models import Hub
 from notebooks.models import ProfileVersion
 from notebooks.profile_desk.kept import document_in
@@ -231,7 +232,7 @@ def _warn(
         return
     server.warned_at = now
     idle = now - idle_since(use_of(server))
-    spent = server.usd_per_hour * int(idle.total_seconds()) / 3_600
+    spent = cost_while(idle, usd_per_hour=server.usd_per_hour)
     minutes = span(max(stops_at(use_of(server), threshold) - now, notice(threshold)))
     ends = (
         f"It is stopped in {minutes}; its volumes stay."

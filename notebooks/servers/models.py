@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
+from fleet.prices import cost_while, time_in_use
 from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.states import LIVE, State, StopReason
@@ -255,12 +256,11 @@ class NotebookServer(Row, Reconciled):
 
     def ran(self, now: datetime) -> timedelta:
         """How long it could be used in all, over all its starts."""
-        current = now - self.ready_at if self.ready_at is not None else timedelta(0)
-        return max(current, timedelta(0)) + timedelta(seconds=self.ran_seconds)
+        return time_in_use(self.ran_seconds, since=self.ready_at, now=now)
 
     def cost(self, now: datetime) -> Decimal:
         """USD that its GPUs cost while it could be used, at the price of its last start."""
-        return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600
+        return cost_while(self.ran(now), usd_per_hour=self.usd_per_hour)
 
 
 class IdleStop(Row):

@@ -49,6 +49,7 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "provisioning/drift/comparing.py": DRIFT,
     "provisioning/drift/paths.py": DRIFT,
     "allocations/budgets/money.py": ["tests/allocations/test_money.py"],
+    "fleet/prices.py": ["tests/fleet/test_prices.py"],
     "allocations/schedule.py": ["tests/allocations/test_schedule.py"],
     "provisioning/desired/naming.py": [PROVISIONING + "test_naming.py"],
     "provisioning/desired/spec.py": SPEC,

@@ -1,12 +1,13 @@
 """A notebook server as people look at it: how it stands, why it is not there yet, and when it ends."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from accounts.models import User
 from allocations.ends.carrying import Uncarried
 from allocations.ends.notebooks import uncarried_at
+from fleet.prices import cost_while
 from notebooks.hubs.models import Hub
 from notebooks.models import NotebookServer
 from notebooks.profiles.document import Document
@@ -107,8 +108,8 @@ class ServerSeen:
     def idle_usd(self, now: datetime) -> Decimal:
         """What its GPUs have cost since somebody used it last."""
         since = self.idle_since
-        seconds = max((now - since).total_seconds(), 0) if since is not None else 0
-        return self.server.usd_per_hour * Decimal(seconds) / 3_600
+        idle = max(now - since, timedelta(0)) if since is not None else timedelta(0)
+        return cost_while(idle, usd_per_hour=self.server.usd_per_hour)
 
 
 def address_of(server: NotebookServer) -> str:

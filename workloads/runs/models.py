@@ -11,6 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from fleet.models import Cluster, Flavor
+from fleet.prices import cost_while, time_in_use
 from notebooks.profiles.idle import MEASURED_FOR
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
@@ -318,14 +319,11 @@ class Run(Row, Leased):
 
     def ran(self, now: datetime) -> timedelta:
         """How long it ran in all; time in the line is not counted."""
-        current = (
-            now - self.running_since if self.running_since is not None else timedelta(0)
-        )
-        return max(current, timedelta(0)) + timedelta(seconds=self.ran_seconds)
+        return time_in_use(self.ran_seconds, since=self.running_since, now=now)
 
     def cost(self, now: datetime) -> Decimal:
         """USD that its GPUs cost while it ran, at the price of its submission."""
-        return self.usd_per_hour * Decimal(self.ran(now).total_seconds()) / 3_600
+        return cost_while(self.ran(now), usd_per_hour=self.usd_per_hour)
 
     @property
     def limit_at(self) -> datetime | None:
@@ -350,8 +348,8 @@ class Run(Row, Leased):
         left = timedelta(seconds=self.limit_seconds)
         if self.limit_at is not None and self.running_since is not None:
             left = max(self.limit_at - self.running_since, timedelta(0))
-        seconds = self.ran_seconds + Decimal(left.total_seconds())
-        return self.usd_per_hour * seconds / 3_600
+        longest = timedelta(seconds=self.ran_seconds) + left
+        return cost_while(longest, usd_per_hour=self.usd_per_hour)
 
 
 class Attempt(Row):
