@@ -7,9 +7,9 @@ from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster as Client
 from provisioning.desired.kueue_form import is_volcanos
 from provisioning.desired.volcano import JOB, POD_GROUP
+from provisioning.pods import is_over
 
 POD = ("v1", "Pod")
-OVER = ("Succeeded", "Failed")
 # By which a pod says to which PodGroup it belongs.
 GROUP = "scheduling.k8s.io/group-name"
 
@@ -43,10 +43,7 @@ def _live(client: Client, namespace: str) -> list[dict[str, Any]]:
 
 
 def _is_live(pod: Mapping[str, Any]) -> bool:
-    return (
-        not pod["metadata"].get("deletionTimestamp")
-        and (pod.get("status") or {}).get("phase") not in OVER
-    )
+    return not (pod["metadata"].get("deletionTimestamp") or is_over(pod))
 
 
 def _group_of(pod: Mapping[str, Any]) -> str:

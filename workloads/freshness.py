@@ -12,6 +12,8 @@ from workloads.watching.kept import kinds_of
 
 # A watch ends every ten seconds at the latest, and says so: what is older is not being watched.
 FRESH = timedelta(seconds=30)
+# How long the copy of one watch may be behind another's, and behind what the portal has just written itself.
+COPIES_LAG = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import Cluster as ClusterRow
 from provisioning.models import Tenancy
+from provisioning.pods import OVER
 from workloads.estimating import History, history_of
 from workloads.freshness import Seen
 from workloads.grouping import pieces_of
@@ -31,7 +32,7 @@ from workloads.own_work import POD, OwnWork, Place, own_work_in
 from workloads.queueing import by_queue
 from workloads.reading.facts import waits_of
 from workloads.reading.limits import limits_of
-from workloads.reading.pods import OVER, event_of, nodes_of
+from workloads.reading.pods import event_of, nodes_of
 from workloads.reading.queues import (
     promised_by_volcano,
     quota_holders_of,

@@ -32,6 +32,7 @@ from workloads.reading.queues import queue_of, quota_holders_of
 from workloads.reading.values import Object, part, text
 from workloads.reading.work import Read, job_of, workload_of
 from workloads.reasons.latest_starts import Change, entry_of, latest_starts
+from workloads.reasons.sources import NEVER_FETCHED
 from workloads.reasons.stops import sent_back_at
 from workloads.reasons.waiting import is_in_line
 
@@ -55,7 +56,7 @@ _BY_CODE = {
     "running": State.RUNNING,
     "finished": State.FINISHED,
     "failed": State.FAILED,
-    "never_fetched": State.FAILED,
+    NEVER_FETCHED: State.FAILED,
     "stopped_at_limit": State.FAILED,
 }
 # Kubernetes dates whatever it keeps; what comes without a date stands before all others.
@@ -379,8 +380,4 @@ def _held(facts: Facts, state: State) -> int:
 
 
 def _on_nodes(facts: Facts) -> list[Pod]:
-    return [
-        one
-        for one in facts.pods
-        if one.node and one.phase not in ("Succeeded", "Failed")
-    ]
+    return [one for one in facts.pods if one.node and not one.is_over]

@@ -14,10 +14,10 @@ from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.pools import Behind, Catalogue
 from fleet.models import Cluster, Flavor
 from provisioning.models import Tenancy
+from provisioning.pods import OVER
 from workloads.freshness import Seen, seen_of
 from workloads.models import ClusterObject
 from workloads.observed import Queue as ClusterQueue
-from workloads.reading.pods import OVER
 from workloads.reading.queues import queue_of
 from workloads.reading.values import Object, gpus_of_pod, part, text
 

@@ -21,8 +21,8 @@ from catalogue.models import prices_of, setting_of
 from catalogue.pricing import listed_prices
 from catalogue.reservation import RESERVATION
 from provisioning.models import Tenancy
+from provisioning.pods import OVER
 from workloads.models import ClusterObject
-from workloads.reading.pods import OVER
 from workloads.reading.values import Object, gpus_of_pod, part, text
 
 AGENT_POOL = "kubernetes.azure.com/agentpool"

@@ -15,13 +15,13 @@ from provisioning.desired.manifests import KUEUE
 from provisioning.desired.spec import TenancySpec
 from provisioning.desired.volcano import POD_GROUP
 from provisioning.models import Tenancy
+from provisioning.pods import is_over
 
 CLAIM, POD, WORKLOAD = (
     ("v1", "PersistentVolumeClaim"),
     ("v1", "Pod"),
     (KUEUE, "Workload"),
 )
-OVER = ("Succeeded", "Failed")
 MOST_NAMES = 50
 
 
@@ -85,11 +85,7 @@ def _read(client: Client, spec: TenancySpec, *, now: datetime) -> Contents:
             key=lambda c: c.name,
         )
     )
-    pods = [
-        one
-        for one in client.list(POD, namespace)
-        if (one.get("status") or {}).get("phase") not in OVER
-    ]
+    pods = [one for one in client.list(POD, namespace) if not is_over(one)]
     work = [one for one in work_in(client, spec) if not _said(one, "Finished")]
     return Contents(
         now,

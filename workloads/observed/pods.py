@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from provisioning.pods import OVER
 from workloads.observed.work import Condition, Slices
 
 
@@ -53,6 +54,11 @@ class Pod:
     failed_before: str = ""
     reason: str = ""
     events: tuple[Event, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, one way or the other."""
+        return self.phase in OVER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from provisioning.pods import OVER
 from workloads.observed import Event, Node, Nodes, Pod, Waiting
 from workloads.reading.values import (
     Object,
@@ -14,8 +15,6 @@ from workloads.reading.values import (
     slices_in,
     text,
 )
-
-OVER = ("Succeeded", "Failed")
 
 
 def event_of(found: Object) -> Event:

@@ -11,6 +11,8 @@ from workloads.observed import Pod
 # The last line of what fetches a run's source (workloads.templates.pods.FETCH).
 NOT_FETCHED = re.compile(r"^Not fetched: (\S+) of (\S+)$", re.MULTILINE)
 CHANGE_SOURCE = Step(Action.CHANGE_RUN, "Correct its source", {"field": "git_url"})
+# The code of work that failed for it, whose program never began.
+NEVER_FETCHED = "never_fetched"
 # Why nothing was fetched, by words of git; the first that matches counts.
 CAUSES: Sequence[tuple[tuple[str, ...], Outlook, str, str]] = (
     (
@@ -91,7 +93,7 @@ def never_fetched(
         return None
     return replace(
         found[0],
-        code="never_fetched",
+        code=NEVER_FETCHED,
         when="It is over.",
         since=since or found[0].since,
     )

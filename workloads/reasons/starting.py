@@ -23,11 +23,7 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
     condition = workload.holds("Admitted") if workload else None
     if workload is None or condition is None:
         return None
-    live = [
-        one
-        for one in facts.pods
-        if not one.is_stopping and one.phase not in ("Succeeded", "Failed")
-    ]
+    live = [one for one in facts.pods if not one.is_stopping and not one.is_over]
     stuck = why_stuck(live, facts, clock)
     if stuck is not None:
         return stuck
@@ -103,7 +99,7 @@ def over_on_its_own(facts: Facts) -> Answer | None:
 
 
 def _live(facts: Facts) -> list[Pod]:
-    return [one for one in facts.pods if one.phase not in ("Succeeded", "Failed")]
+    return [one for one in facts.pods if not one.is_over]
 
 
 def _ended(gone: Sequence[Pod]) -> Answer:

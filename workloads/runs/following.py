@@ -17,13 +17,15 @@ from provisioning.delivery import client_for
 from provisioning.desired.kueue_form import VOLCANO_JOB
 from reconciling.sweeping import for_each
 from workloads import listing, observed
+from workloads.freshness import COPIES_LAG
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
 from workloads.models import ClusterObject, Feed
 from workloads.observed import Condition, Facts, Nodes, Viewer
-from workloads.reading.pods import OVER, has_begun
+from workloads.reading.pods import has_begun, is_over
 from workloads.reading.values import Object, moment, part, text
 from workloads.reading.work import job_of, workload_of
+from workloads.reasons.sources import NEVER_FETCHED
 from workloads.reasons.stops import is_for_good, why_stopped
 from workloads.runs import attempts
 from workloads.runs.enqueue import enqueue_on_commit
@@ -33,12 +35,8 @@ from workloads.runs.states import State
 from workloads.templates.time_limits import timed_job
 from workloads.watching.kept import JOBS, kinds_of
 
-# A copy that is older than this after the sending may not have the run yet.
-SETTLED = timedelta(seconds=3)
 # The database's largest; a Job may have any.
 LONGEST_LIMIT = 2**31 - 1
-# Of a run that ended before its program began, for want of its source: it has its GPUs and never runs.
-NEVER_BEGAN = "never_fetched"
 # Of pods that are about to begin, or have begun: nothing holds them up.
 MOVING = frozenset({"starting", "running", "recovering"})
 # Conditions of a Workload that it loses when it is stopped, or one of its pods is.
@@ -122,7 +120,7 @@ def _follow(
         elif (
             heard is not None
             and run.sent_at is not None
-            and heard > run.sent_at + SETTLED
+            and heard > run.sent_at + COPIES_LAG
         ):
             gone(run.pk)
 
@@ -219,15 +217,13 @@ def _never_began(run: Run, piece: Piece, seen: Work) -> bool:
 
     Of pods that went before anybody looked nothing is known: they are taken to have run.
     """
-    if seen.why.code == NEVER_BEGAN:
+    # It had its GPUs, and its program never began for want of its source.
+    if seen.why.code == NEVER_FETCHED:
         return True
     if _has_begun(piece):
         return False
     # A Job deletes the pods that its time limit ends, so what they waited for was written down while they stood.
-    return bool(run.held_up) or (
-        bool(piece.pods)
-        and all(text(part(one, "status"), "phase") in OVER for one in piece.pods)
-    )
+    return bool(run.held_up) or (bool(piece.pods) and all(map(is_over, piece.pods)))
 
 
 def _has_begun(piece: Piece) -> bool:
@@ -250,7 +246,7 @@ def _hold_up(run: Run, piece: Piece, seen: Work, state: State) -> None:
 
 def _is_behind(piece: Piece, seen: Work, now: datetime) -> bool:
     """Whether the copies of a failed run's pods and Jobs, which come by other watches, may not tell yet of what."""
-    if now - seen.why.since > SETTLED:
+    if now - seen.why.since > COPIES_LAG:
         return False
     if any(job_of(one).outcome is None for one in piece.parts):
         return True
@@ -263,7 +259,7 @@ def _is_leaving(piece: Piece) -> bool:
 
 
 def _has_live_pods(piece: Piece) -> bool:
-    return any(text(part(one, "status"), "phase") not in OVER for one in piece.pods)
+    return not all(map(is_over, piece.pods))
 
 
 def _start(run: Run, piece: Piece, seen: Work, *, is_over: bool, now: datetime) -> None:

@@ -12,6 +12,7 @@ from connectors.errors import ConnectorError
 from provisioning.delivery import client_for
 from reconciling.sweeping import for_each
 from web.refusals import Away, Conflict
+from workloads.freshness import COPIES_LAG
 from workloads.runs.logs.reading import TAIL, KeptSource, Line, Source, read_log
 from workloads.runs.models import Attempt, KeptLog, Run
 from workloads.runs.pods import PodSeen, pods_of
@@ -21,8 +22,6 @@ from workloads.runs.states import State
 MAX_PODS = 8
 MAX_CHARACTERS = 64 * 1024
 LONGEST_LINE = 4_000
-# The copy of a pod comes by another watch than that of its run.
-SETTLED = timedelta(seconds=3)
 # A day less than Kubernetes keeps the pods of what has ended.
 WITHIN = timedelta(days=6)
 LONGEST_PASS_SECONDS = 12.0
@@ -74,7 +73,7 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
         state__in=(State.FINISHED, State.FAILED),
         started_at__isnull=False,
         logs_kept_at=None,
-        ended_at__range=(now() - WITHIN, now() - SETTLED),
+        ended_at__range=(now() - WITHIN, now() - COPIES_LAG),
     )
     clusters = due.order_by().values_list("tenancy__cluster", flat=True).distinct()
     rows = due.select_related("tenancy__cluster").order_by("ended_at")

@@ -21,6 +21,7 @@ from django.db import connections
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.kubernetes import Cluster as Client
 from connectors.kubernetes import Manifest
+from provisioning.pods import is_over
 from web.refusals import Away, Conflict
 from workloads.runs.logs.rights import Guard, Right, guard
 
@@ -47,7 +48,6 @@ STAMP = re.compile(
 )
 PLACE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z\.\d{1,9}", re.ASCII)
 POD = ("v1", "Pod")
-OVER = frozenset({"Succeeded", "Failed"})
 GONE = "The pod is gone, and its log with it."
 # To whoever followed it: its last lines may be kept.
 POD_GONE = "The pod is gone."
@@ -125,9 +125,7 @@ def _is_over(pod: Manifest) -> bool:
     """Whether nothing is written in a pod any more: it has ended, or all its containers have."""
     status = pod.get("status", {})
     states = [one.get("state", {}) for one in status.get("containerStatuses") or ()]
-    return status.get("phase") in OVER or (
-        bool(states) and all("terminated" in one for one in states)
-    )
+    return is_over(pod) or (bool(states) and all("terminated" in one for one in states))
 
 
 @dataclass(eq=False)
@@ -288,7 +286,7 @@ class Reader:
         pod = self._pod_now()
         if pod is None:
             self._end(POD_GONE)
-        elif pod.get("status", {}).get("phase") not in OVER:
+        elif not is_over(pod):
             self._over.wait(PAUSE)
         elif self._was_over:
             self._end(NEVER_STARTED)
