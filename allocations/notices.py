@@ -140,7 +140,7 @@ def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:
     )
 
 
-def stopped_message(rows: Sequence[StoppedWork], *, now: datetime) -> Message:
+def stopped_message(rows: Sequence[StoppedWork]) -> Message:
     """That work was stopped, which, and what can be done."""
     return Message(
         title=f"{jobs(len(rows))} {'was' if len(rows) == 1 else 'were'} stopped",

@@ -212,7 +212,7 @@ def whole(
         "steps": steps(story_of(departure), now=now),
         "stays": previews.STAYS,
         "seen": previews.seen(departure),
-        **_goes(departure, previews.preview(leaving, found, now=now), now=now),
+        **_goes(departure, previews.preview(leaving, found, now=now)),
         "protected": [
             place for place in leaving.tenancies if place.is_protected and place.is_here
         ],
@@ -278,7 +278,7 @@ def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _goes(departure: Departure, preview: previews.Preview, *, now: datetime) -> Goes:
+def _goes(departure: Departure, preview: previews.Preview) -> Goes:
     """What goes, as the tables of the page."""
     kept = {row.tenancy_id: row for row in departure.places.all()}
     return {

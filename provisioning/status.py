@@ -92,7 +92,7 @@ def write_status(
     conditions = _ready(tenancy, error, said, drifts, now)
     is_true = said.is_true if said else error is None
     fields = _outcome(tenancy, is_true=is_true, used=used, now=now)
-    fields["conditions"] = _drifted(conditions, error, drifts, now)
+    fields["conditions"] = _drifted(conditions, error, drifts)
     if seen is not None:
         fields["objects_seen"] = _since_kept(tenancy.objects_seen, seen)
     if drifts is not None and error is None:
@@ -118,14 +118,13 @@ def _drifted(
     conditions: Sequence[Condition],
     error: ConnectorError | None,
     drifts: Drifts | None,
-    now: datetime,
 ) -> list[Condition]:
     """The conditions with `Drifted` if something differs still; what was known stays when nobody came to look."""
     if drifts is None:
         return list(conditions)
     rows = [row for row, _ in drifts.left.values()]
     rows += drifts.repairing if error is not None else []
-    return drifted(conditions, rows, drifts.left, now=now)
+    return drifted(conditions, rows, drifts.left)
 
 
 def _outcome(

@@ -107,7 +107,7 @@ def _own_work(found: ClusterQueues) -> Mapping[Place, OwnWork]:
 
 def _job(
     job: Holder | Waiter,
-    gpus: str,
+    takes: str,
     place: tuple[str, str],
     own: Mapping[Place, OwnWork],
 ) -> JobLine:
@@ -117,7 +117,7 @@ def _job(
         name=started.title if started else job.key.name,
         sub=str(job.key) if started else job.key.kind,
         href=own_link(run=started.run, notebook=started.notebook) if started else "",
-        gpus=gpus,
+        gpus=takes,
         priority=title_of(job.priority),
         place=holds(job) if isinstance(job, Holder) else waits(job),
     )

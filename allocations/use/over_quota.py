@@ -341,7 +341,7 @@ def _note_stopped(
     ]
     if not mine:
         return
-    _tell(tenancy, stopped_message(mine, now=now), now=now)
+    _tell(tenancy, stopped_message(mine), now=now)
     for row in mine:
         record(
             Kind.WORK_STOPPED,

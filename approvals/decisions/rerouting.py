@@ -161,7 +161,7 @@ def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bo
     if not route.undecided and any(stops(rule) for rule in judged.answer.rules):
         return False  # everybody has approved it, and there is nothing to grant yet
     asked_before = _asked_now(request, now=now)
-    _write(route, old, now=now)
+    _write(route, now=now)
     changed = _written_down(request, judged, route, now=now)
     if not route.undecided:
         _grant(request, judged, changed, count=count, now=now)
@@ -226,7 +226,7 @@ def _asked_now(request: Request, *, now: datetime) -> dict[int, User]:
     return {user.pk: user for user in may if user.pk in told}
 
 
-def _write(route: Route, old: Sequence[Step], *, now: datetime) -> None:
+def _write(route: Route, *, now: datetime) -> None:
     """Save the steps: first those that are not needed, then the others in their order."""
     Step.objects.filter(pk__in=[step.pk for step in route.dropped]).update(
         dropped_at=now

@@ -194,7 +194,7 @@ def _instead(found: PolicyVersion, *, now: datetime) -> str:
     return f"Then {str(found.before).lower()} holds on.{comes}"
 
 
-def drafts(now: datetime) -> Drafts:
+def drafts() -> Drafts:
     """Drafts that are open, and the last ones that were closed."""
     rows = PolicyDraft.objects.select_related("base", "author", "became")
     closed = rows.filter(closed_at__isnull=False)[:MOST_CLOSED]

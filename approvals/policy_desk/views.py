@@ -136,7 +136,7 @@ def drafts(request: HttpRequest) -> HttpResponse:
                 return _to(_begin(form, by=viewer))
             except Refused as refusal:
                 status = add_refusal(form, refusal)
-    context = policy_shown.drafts(timezone.now()) | {
+    context = policy_shown.drafts() | {
         "form": form,
         "may_draft": viewer.may(Permission.MANAGE_POLICY),
     }

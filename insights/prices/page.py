@@ -79,7 +79,7 @@ class RegionState:
 @require_safe
 def prices(request: HttpRequest) -> HttpResponse:
     """What the fleet's machines cost by Azure's list, region by region, beside our own prices."""
-    user, now = visitor(request), timezone.now()
+    user = visitor(request)
     rows = list(MachinePrice.objects.with_gpus())
     kinds, regions = kinds_by_price(rows), list(PriceRegion.objects.all())
     context = {
@@ -92,7 +92,7 @@ def prices(request: HttpRequest) -> HttpResponse:
             for name, found in _by_region(rows, kinds)
         ],
         "states": [_state(one) for one in regions],
-        "doubts": [words for one in regions if (words := _doubt(one, now))],
+        "doubts": [words for one in regions if (words := _doubt(one))],
         "is_connected": is_connected(),
         "shipped_columns": SHIPPED,
         "shipped": []
@@ -123,7 +123,7 @@ def price(request: HttpRequest, pk: int) -> HttpResponse:
             Figure(label=label, value=_usd(usd), note=_each(usd, machine))
             for label, usd in zip(WAYS.values(), row.by_way.values(), strict=True)
         ],
-        "doubt": _doubt(region, now) if region is not None else "",
+        "doubt": _doubt(region) if region is not None else "",
         "doubted": row.doubts,
         "doubted_words": "" if row.doubts is None else _doubted(row, row.doubts),
         "may_confirm": user.may(Permission.MANAGE_CLUSTERS),
@@ -253,7 +253,7 @@ def _state(region: PriceRegion) -> RegionState:
     )
 
 
-def _doubt(region: PriceRegion, now: datetime) -> str:
+def _doubt(region: PriceRegion) -> str:
     """That a region's prices are older than they should be, in a sentence; empty where they are not."""
     if region.failing_since is None:
         return ""

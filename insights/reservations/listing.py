@@ -136,7 +136,7 @@ def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Row]:
     ]
 
 
-def orphans(prices: OrphanPrices, *, now: datetime) -> Orphans:
+def orphans(prices: OrphanPrices) -> Orphans:
     """What is orphaned, and other people's reservations apart; two queries."""
     ours = list(Orphan.objects.of_ours().order_by("kind", "pk")[: MAX_ORPHANS + 1])
     theirs = list(Orphan.objects.foreign().order_by("pk")[: MAX_ORPHANS + 1])
@@ -149,7 +149,7 @@ def orphans(prices: OrphanPrices, *, now: datetime) -> Orphans:
     ]
     return {
         "orphan_columns": ORPHAN_COLUMNS,
-        "orphans": [_orphan(one, prices, now) for one in ours],
+        "orphans": [_orphan(one, prices) for one in ours],
         "orphans_usd": sum(costly, Decimal(0)),
         "foreign_columns": FOREIGN_COLUMNS,
         "foreign": [_foreign(one, prices) for one in theirs],
@@ -195,7 +195,7 @@ def titled(row: Reservation) -> str:
     return f"{number}{NBSP}×{NBSP}{row.vm_size}" if number else row.vm_size
 
 
-def _orphan(row: Orphan, prices: OrphanPrices, now: datetime) -> Row:
+def _orphan(row: Orphan, prices: OrphanPrices) -> Row:
     stands, cost = orphan_standing(row), usd_per_hour(row, prices)
     what: Cell = {
         "text": row.title.replace(" × ", f"{NBSP}×{NBSP}"),

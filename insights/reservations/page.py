@@ -150,7 +150,7 @@ def context(row: Reservation, *, by: User, now: datetime) -> ReservationPage:
         "day_columns": DAY_COLUMNS,
         "days": [_day(one, now) for one in reversed(shown)],
         "grant_columns": GRANT_COLUMNS,
-        "grants": [_grant(one, now) for one in grants],
+        "grants": [_grant(one) for one in grants],
         "use_columns": USE_COLUMNS,
         "uses": [_use(one) for one in uses_of(row, by)],
         "facts": _facts(row),
@@ -342,7 +342,7 @@ def _average(value: Decimal) -> str:
     return text.removesuffix(".0")
 
 
-def _grant(one: Allocation, now: datetime) -> Row:
+def _grant(one: Allocation) -> Row:
     request = one.hold.request_id
     what: Cell = {"text": machines(one.count), "sub": one.requester.name}
     if request is not None:

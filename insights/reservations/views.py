@@ -62,7 +62,7 @@ def reservations(request: HttpRequest) -> HttpResponse:
         "may_manage": user.may(Permission.MANAGE_CLUSTERS),
     }
     if context["may_manage"]:
-        context |= listing.orphans(orphan_prices(), now=now)
+        context |= listing.orphans(orphan_prices())
     return render(request, "insights/reservations.html", context)
 
 

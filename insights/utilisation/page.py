@@ -1,7 +1,6 @@
 """The page about utilisation: who holds GPUs, how much of them work uses, what the rest costs, and giving it back."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -97,7 +96,7 @@ def utilisation(request: HttpRequest) -> HttpResponse:
         "has_any": bool(every),
         "figures": _figures(found),
         "columns": COLUMNS,
-        "rows": [_row(one, user, now) for one in found[:MOST_SHOWN]],
+        "rows": [_row(one, user) for one in found[:MOST_SHOWN]],
         "more": max(len(found) - MOST_SHOWN, 0),
         "holds_nothing": holds_nothing,
         "clear": {"label": "Clear the filter", "href": reverse("utilisation")},
@@ -131,7 +130,7 @@ def _figures(found: Sequence[Utilisation]) -> list[Figure]:
     ]
 
 
-def _row(one: Utilisation, user: User, now: datetime) -> Row:
+def _row(one: Utilisation, user: User) -> Row:
     tenancy, flavor = one.tenancy, one.flavor
     now_used = "–" if one.used_now is None else f"{one.used_now} of {one.gpus}"
     return {

@@ -68,7 +68,7 @@ def take_in(
 
 
 @transaction.atomic
-def publish(slug: str, *, by: User, now: datetime, seen: int | None = None) -> Profile:
+def publish(slug: str, *, by: User, seen: int | None = None) -> Profile:
     """Let people choose a profile in its newest version, also one that was deprecated; servers that run stay.
 
     `seen` is the number that was looked at. Raises NoRight, BadInput for no such profile, NotAProfile naming what it
@@ -92,9 +92,7 @@ def publish(slug: str, *, by: User, now: datetime, seen: int | None = None) -> P
 
 
 @transaction.atomic
-def deprecate(
-    slug: str, *, by: User, now: datetime, reason: str, successor: str = ""
-) -> Profile:
+def deprecate(slug: str, *, by: User, reason: str, successor: str = "") -> Profile:
     """Advise people against a profile, with the reason and what to choose instead; it can still be chosen.
 
     Raises NoRight, BadInput for no such profile, no reason, or a successor that nobody can choose, Conflict where it is
@@ -109,9 +107,7 @@ def deprecate(
 
 
 @transaction.atomic
-def retire(
-    slug: str, *, by: User, now: datetime, reason: str, successor: str = ""
-) -> Profile:
+def retire(slug: str, *, by: User, reason: str, successor: str = "") -> Profile:
     """Take a draft or a deprecated profile away for good; servers that run stay, and its name is not used again.
 
     Raises as `deprecate`; Conflict is for one that is published.

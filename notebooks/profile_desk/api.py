@@ -96,9 +96,7 @@ class ProfileEndpoint(Endpoint):
         if kept_as(slug) is None:
             raise NotFound
         body = self.body(serializer)
-        with_places(
-            "document", lambda: act(slug, by=self.caller, now=timezone.now(), **body)
-        )
+        with_places("document", lambda: act(slug, by=self.caller, **body))
         return Response(self._shown(slug))
 
     def _shown(self, slug: str) -> dict[str, Any]:

@@ -150,7 +150,6 @@ def profile_publish(request: HttpRequest, slug: str) -> HttpResponse:
         actions.publish(
             slug,
             by=lead,
-            now=timezone.now(),
             seen=int(seen) if seen.isascii() and seen.isdigit() else None,
         )
         messages.success(
@@ -302,7 +301,7 @@ def _ended(
     successor: str,
 ) -> HttpResponse:
     act = actions.deprecate if do == "deprecate" else actions.retire
-    act(kept.slug, by=lead, now=timezone.now(), reason=reason, successor=successor)
+    act(kept.slug, by=lead, reason=reason, successor=successor)
     words = (
         "is deprecated: people read why, and can still choose it"
         if do == "deprecate"

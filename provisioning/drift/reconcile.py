@@ -181,7 +181,7 @@ def _stored(
         _contest(tenancy, new, now=now)
         Drift.objects.bulk_create(new)
         # So that a worker that is ended before its status is written leaves a mark to look for the rows by.
-        lease.write(conditions=drifted(tenancy.conditions, [*rows, *new], {}, now=now))
+        lease.write(conditions=drifted(tenancy.conditions, [*rows, *new], {}))
         _tell(tenancy, new, now=now)
     return rows + new
 
@@ -344,8 +344,6 @@ def drifted(
     conditions: Sequence[Condition],
     rows: Sequence[Drift],
     why: Mapping[Place, tuple[Drift, str]],
-    *,
-    now: datetime,
 ) -> list[Condition]:
     """The conditions of a tenancy with `Drifted` for these rows, and without it when there are none."""
     others = without(conditions, DRIFTED)

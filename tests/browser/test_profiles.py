@@ -20,7 +20,7 @@ def test_a_profile_is_written_published_and_deprecated(
 ) -> None:
     lead, flavor = scene.priya, Flavor.objects.get(pk=scene.flavor.pk)
     actions.save(CPU, by=lead, now=timezone.now())
-    actions.publish("cpu", by=lead, now=timezone.now())
+    actions.publish("cpu", by=lead)
     text = A100.replace("flavor: a100", f"flavor: {flavor.name}").replace(
         "[vision, nlp]", f"[{scene.team.slug}]"
     )
@@ -57,10 +57,8 @@ def test_people_see_what_a_notebook_costs_and_whether_it_starts(
         f"{CPU}environments: [production]\n".replace("slug: cpu", "slug: served"),
     ):
         made = actions.save(text, by=lead, now=now)
-        actions.publish(made.profile.slug, by=lead, now=now)
-    actions.deprecate(
-        "cpu", by=lead, now=now, reason="Its image is old.", successor="a100-1"
-    )
+        actions.publish(made.profile.slug, by=lead)
+    actions.deprecate("cpu", by=lead, reason="Its image is old.", successor="a100-1")
     Tenancy.objects.filter(pk=scene.tenancy.pk).update(observed_generation=1)
     page = open_page(
         scene.ada, f"/teams/{scene.team.slug}/notebooks", size=size, theme=theme

@@ -119,7 +119,7 @@ def standing(
 def offer(lead: User, text: str) -> None:
     """Let people choose a profile."""
     made = desk.save(text, by=lead, now=timezone.now())
-    desk.publish(made.profile.slug, by=lead, now=timezone.now())
+    desk.publish(made.profile.slug, by=lead)
 
 
 def slugs(told: Mapping[str, Any]) -> list[str]:

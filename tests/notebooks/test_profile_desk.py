@@ -69,7 +69,7 @@ def save(lead: User, text: str = CPU) -> ProfileVersion:
 
 def publish(lead: User, text: str = CPU) -> Profile:
     """Let people choose a profile."""
-    return actions.publish(save(lead, text).profile.slug, by=lead, now=timezone.now())
+    return actions.publish(save(lead, text).profile.slug, by=lead)
 
 
 def test_the_moves_of_the_database_are_those_of_the_table() -> None:
@@ -134,7 +134,7 @@ def test_people_get_the_published_version_until_the_next_one_is_published(
     save(lead, CPU.replace("memory: 4", "memory: 8"))
     [one] = offered()
     assert (one.number, one.document.memory) == (1, 4)
-    actions.publish("cpu", by=lead, now=timezone.now(), seen=2)
+    actions.publish("cpu", by=lead, seen=2)
     [one] = offered()
     assert (one.number, one.document.memory) == (2, 8)
 
@@ -142,7 +142,7 @@ def test_people_get_the_published_version_until_the_next_one_is_published(
 def test_a_draft_may_lack_what_publishing_asks_for(lead: User) -> None:
     save(lead, "{slug: later, title: Later}")
     with pytest.raises(actions.NotAProfile) as raised:
-        actions.publish("later", by=lead, now=timezone.now())
+        actions.publish("later", by=lead)
     assert [place for place, _ in raised.value.problems] == ["image", "cpus", "memory"]
     assert Profile.objects.get().state == "draft"
 
@@ -153,7 +153,7 @@ def test_a_flavor_and_a_team_have_to_be_there(lead: User, cluster: Cluster) -> N
         FITS.replace("[vision]", "[nobody]").replace("flavor: a100", "flavor: h100"),
     )
     with pytest.raises(actions.NotAProfile) as raised:
-        actions.publish("big", by=lead, now=timezone.now())
+        actions.publish("big", by=lead)
     assert {place for place, _ in raised.value.problems} == {"teams.0", "flavor"}
     assert publish(lead, FITS).state == "published"
 
@@ -171,28 +171,24 @@ def test_a_deprecated_profile_says_why_and_what_instead_and_can_come_back(
 ) -> None:
     publish(lead)
     publish(lead, CPU.replace("slug: cpu", "slug: larger"))
-    now = timezone.now()
     with pytest.raises(BadInput, match="Say why"):
-        actions.deprecate("cpu", by=lead, now=now, reason=" ")
+        actions.deprecate("cpu", by=lead, reason=" ")
     for wrong in ("nothing", "cpu"):
         with pytest.raises(BadInput, match="name a published profile"):
-            actions.deprecate("cpu", by=lead, now=now, reason="Old.", successor=wrong)
-    actions.deprecate(
-        "cpu", by=lead, now=now, reason="Its image is old.", successor="larger"
-    )
+            actions.deprecate("cpu", by=lead, reason="Old.", successor=wrong)
+    actions.deprecate("cpu", by=lead, reason="Its image is old.", successor="larger")
     told = {one.document.slug: (one.reason, one.successor) for one in offered()}
     assert told == {"cpu": ("Its image is old.", "larger"), "larger": ("", "")}
-    again = actions.publish("cpu", by=lead, now=now)
+    again = actions.publish("cpu", by=lead)
     assert (again.state, again.reason, again.successor) == ("published", "", None)
 
 
 def test_a_successor_that_is_retired_is_offered_no_longer(lead: User) -> None:
-    now = timezone.now()
     publish(lead)
     publish(lead, CPU.replace("slug: cpu", "slug: larger"))
-    actions.deprecate("cpu", by=lead, now=now, reason="Old.", successor="larger")
-    actions.deprecate("larger", by=lead, now=now, reason="Old.")
-    actions.retire("larger", by=lead, now=now, reason="Older.")
+    actions.deprecate("cpu", by=lead, reason="Old.", successor="larger")
+    actions.deprecate("larger", by=lead, reason="Old.")
+    actions.retire("larger", by=lead, reason="Older.")
     [one] = offered()
     assert (one.document.slug, one.successor) == ("cpu", "")
 
@@ -201,16 +197,15 @@ def test_a_published_profile_is_deprecated_before_it_is_retired_for_good(
     lead: User,
 ) -> None:
     publish(lead)
-    now = timezone.now()
     with pytest.raises(Conflict, match="Deprecate it first"):
-        actions.retire("cpu", by=lead, now=now, reason="Unsafe.")
-    actions.deprecate("cpu", by=lead, now=now, reason="Unsafe.")
-    actions.retire("cpu", by=lead, now=now, reason="Unsafe.")
+        actions.retire("cpu", by=lead, reason="Unsafe.")
+    actions.deprecate("cpu", by=lead, reason="Unsafe.")
+    actions.retire("cpu", by=lead, reason="Unsafe.")
     assert offered() == []
-    assert actions.retire("cpu", by=lead, now=now, reason="Again.").reason == "Unsafe."
+    assert actions.retire("cpu", by=lead, reason="Again.").reason == "Unsafe."
     for act in (
-        lambda: actions.publish("cpu", by=lead, now=now),
-        lambda: actions.deprecate("cpu", by=lead, now=now, reason="X."),
+        lambda: actions.publish("cpu", by=lead),
+        lambda: actions.deprecate("cpu", by=lead, reason="X."),
         lambda: save(lead, CPU.replace("memory: 4", "memory: 8")),
     ):
         with pytest.raises(Conflict):
@@ -224,7 +219,7 @@ def test_who_saw_an_older_version_is_told_and_nothing_is_lost(lead: User) -> Non
         actions.save(changed, by=lead, now=timezone.now(), seen=0)
     actions.save(changed, by=lead, now=timezone.now(), seen=1)
     with pytest.raises(Conflict, match="Somebody wrote version 2"):
-        actions.publish("cpu", by=lead, now=timezone.now(), seen=1)
+        actions.publish("cpu", by=lead, seen=1)
 
 
 def test_versions_are_never_changed(lead: User) -> None:

@@ -141,7 +141,7 @@ def namespace() -> tuple[Tenancy, User, User]:
     now = timezone.now()
     for text in (A100, CPU):
         version = profiles.save(text, by=lead, now=now)
-        profiles.publish(version.profile.slug, by=lead, now=now)
+        profiles.publish(version.profile.slug, by=lead)
     return Tenancy.objects.get(pk=made.pk), ada, lead
 
 
@@ -1292,7 +1292,7 @@ def test_a_notebook_that_could_not_start_is_refused_before_it_is_granted(
 ) -> None:
     factories.flavor(tenancy.cluster, "t4", product="T4")
     version = profiles.save(OWN_IMAGE, by=lead, now=timezone.now())
-    profiles.publish(version.profile.slug, by=lead, now=timezone.now())
+    profiles.publish(version.profile.slug, by=lead)
     said = {"flavor": "training/a100", "gpus": 1, "profile": "a100", **spec}
     until = timezone.now() + timedelta(hours=5)
     with pytest.raises(BadInput, match=words) as refused:

@@ -67,7 +67,7 @@ def tenancy(ada: User) -> Tenancy:
 def offer(lead: User, text: str) -> None:
     """Let people choose a profile."""
     made = actions.save(text, by=lead, now=timezone.now())
-    actions.publish(made.profile.slug, by=lead, now=timezone.now())
+    actions.publish(made.profile.slug, by=lead)
 
 
 def cards(tenancy: Tenancy) -> dict[str, Card]:
@@ -369,9 +369,7 @@ def test_the_page_shows_cards_to_members_alone(
 ) -> None:
     offer(lead, CPU)
     offer(lead, GPU.format(slug="four", gpus=4))
-    actions.deprecate(
-        "cpu", by=lead, now=timezone.now(), reason="Its image is old.", successor="four"
-    )
+    actions.deprecate("cpu", by=lead, reason="Its image is old.", successor="four")
     browser = Client()
     browser.force_login(ada)
     shown = browser.get("/teams/vision/notebooks").content.decode()
@@ -427,7 +425,7 @@ def test_a_development_container_is_of_a_profile_that_people_can_choose(
     browser.force_login(ada)
     assert browser.get("/profiles/cpu/devcontainer.json").status_code == 404
     assert Caller(ada).get("profiles/cpu/devcontainer/").status_code == 404
-    actions.publish("cpu", by=lead, now=timezone.now())
+    actions.publish("cpu", by=lead)
     file = browser.get("/profiles/cpu/devcontainer.json")
     assert (
         file.headers["Content-Disposition"]

@@ -29,7 +29,7 @@ def lead() -> User:
 def publish(text: str, lead: User) -> None:
     """Let people choose the profile."""
     actions.save(text, by=lead, now=timezone.now())
-    actions.publish("cpu", by=lead, now=timezone.now())
+    actions.publish("cpu", by=lead)
 
 
 def told(lead: User) -> dict[str, str]:

@@ -42,7 +42,7 @@ def holds(scene: Scene, gpus: int, *, until: datetime, starts: datetime = NOW) -
 
 
 def found(scene: Scene, need: int) -> TooFew | None:
-    return too_few_from(scene.tenancy, scene.flavor, need, now=NOW)
+    return too_few_from(scene.tenancy, scene.flavor, need)
 
 
 def test_it_is_when_the_last_of_enough_goes_back(scene: Scene) -> None:
@@ -75,7 +75,7 @@ def test_it_is_told_of_what_may_run_longer(
     scene: Scene, until: datetime | None, is_told: bool
 ) -> None:
     holds(scene, 2, until=NOW + DAY)
-    found = too_few_before(scene.tenancy, scene.flavor, 2, until=until, now=NOW)
+    found = too_few_before(scene.tenancy, scene.flavor, 2, until=until)
     words = too_few_words(found, scene.tenancy, now=NOW)
     assert words == (
         "Its GPUs end before it may: from Sat 21 Nov, 13:00 UTC on Vision holds none of them, and it can be stopped "
@@ -83,7 +83,7 @@ def test_it_is_told_of_what_may_run_longer(
         if is_told
         else ""
     )
-    assert too_few_before(scene.tenancy, None, 0, until=until, now=NOW) is None
+    assert too_few_before(scene.tenancy, None, 0, until=until) is None
 
 
 def test_the_page_of_a_run_says_it_until_it_is_over(
@@ -103,7 +103,7 @@ def test_the_page_of_a_run_says_it_until_it_is_over(
 def test_nobody_is_sent_to_keep_what_cannot_be_kept(scene: Scene) -> None:
     holds(scene, 2, until=NOW + DAY)
     scene.flavor.is_offered = False
-    found = too_few_before(scene.tenancy, scene.flavor, 2, until=None, now=NOW)
+    found = too_few_before(scene.tenancy, scene.flavor, 2, until=None)
     words = too_few_words(found, scene.tenancy, now=NOW)
     assert "Keep them longer" not in words
     assert "They cannot be kept longer: A100 on Training is not offered now." in words

@@ -717,19 +717,14 @@ def test_home_has_the_last_choice_in_one_click(
 
 def retired(slug: str, *, by: User, successor: str = "") -> None:
     """A profile that people can choose no more."""
-    now = timezone.now()
-    desk.deprecate(
-        slug, by=by, now=now, reason="Its image is too old", successor=successor
-    )
-    desk.retire(
-        slug, by=by, now=now, reason="Its image is too old", successor=successor
-    )
+    desk.deprecate(slug, by=by, reason="Its image is too old", successor=successor)
+    desk.retire(slug, by=by, reason="Its image is too old", successor=successor)
 
 
 def published(text: str, *, by: User) -> None:
     """A profile that people can choose."""
     version = desk.save(text, by=by, now=timezone.now())
-    desk.publish(version.profile.slug, by=by, now=timezone.now())
+    desk.publish(version.profile.slug, by=by)
 
 
 @pytest.mark.parametrize("successor", ["a200", ""])

@@ -137,14 +137,14 @@ def badge_of(one: ServerSeen) -> Badge:
     return {"tone": tone_of(one.server), "word": word_of(one.server)}
 
 
-def sentence_of(one: ServerSeen, *, by: User, now: datetime) -> str:
+def sentence_of(one: ServerSeen, *, by: User) -> str:
     """What is with a server, in a sentence or two that say what comes next."""
     server = one.server
     state = State(server.state)
     if state is State.STARTING:
         return _starting(one)
     if state is State.READY:
-        return _ready(one, by=by, now=now)
+        return _ready(one, by=by)
     if state is State.STOPPING:
         wait = (
             f" It takes longer than usual: {server.message}" if server.message else ""
@@ -473,7 +473,7 @@ def _starting(one: ServerSeen) -> str:
     return one.why.what
 
 
-def _ready(one: ServerSeen, *, by: User, now: datetime) -> str:
+def _ready(one: ServerSeen, *, by: User) -> str:
     if one.server.owner_id != by.pk:
         return f"{one.server.owner.name} can work in it. Only they can open it."
     if not one.server.gpus:

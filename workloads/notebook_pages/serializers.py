@@ -212,7 +212,7 @@ class NotebookSerializer(NotebookShortSerializer):
     @extend_schema_field(serializers.CharField())
     def get_sentence(self, server: Any) -> str:
         """What is with it, in the words of its page."""
-        return sentence_of(server.seen, by=self.context["by"], now=self.context["now"])
+        return sentence_of(server.seen, by=self.context["by"])
 
     @extend_schema_field(serializers.CharField())
     def get_idle_usd(self, server: Any) -> str:

@@ -111,7 +111,7 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "may": allowed,
         "keeps_at_once": not server.kept_times,
         **page.badge_of(seen),
-        "sentence": page.sentence_of(seen, by=user, now=now),
+        "sentence": page.sentence_of(seen, by=user),
         "next_step": page.next_step_of(server, allowed),
         "instead": page.instead_of(server) if allowed.replace else None,
         "waiting": page.waiting_of(seen, now),

@@ -21,9 +21,7 @@ class TooFew:
     flavor: Flavor
 
 
-def too_few_from(
-    tenancy: Tenancy, flavor: Flavor, need: int, *, now: datetime
-) -> TooFew | None:
+def too_few_from(tenancy: Tenancy, flavor: Flavor, need: int) -> TooFew | None:
     """When a tenancy first holds fewer than `need` GPUs of a flavor; None where it holds fewer now: it borrows them."""
     rows = (
         Allocation.objects.granted()
@@ -59,10 +57,9 @@ def too_few_before(
     need: int,
     *,
     until: datetime | None,
-    now: datetime,
 ) -> TooFew | None:
     """From when on fewer are held than a run takes, before `until` or its stop by hand; None where that is not so."""
-    found = too_few_from(tenancy, flavor, need, now=now) if flavor and need else None
+    found = too_few_from(tenancy, flavor, need) if flavor and need else None
     if found is None or (until is not None and found.at >= until):
         return None
     return found
@@ -76,7 +73,7 @@ def too_few_for_plan(
         return None
     kind = tenancy.cluster.flavors.filter(name=flavor).first()
     until = None if plan.seconds is None else now + timedelta(seconds=plan.seconds)
-    return too_few_before(tenancy, kind, plan.gpus, until=until, now=now)
+    return too_few_before(tenancy, kind, plan.gpus, until=until)
 
 
 def too_few_words(found: TooFew | None, tenancy: Tenancy, *, now: datetime) -> str:

@@ -371,7 +371,7 @@ def _teams() -> None:
     )
     for text in PROFILES:
         profile = profiles.save(text, by=priya, now=now).profile
-        profiles.publish(profile.slug, by=priya, now=now)
+        profiles.publish(profile.slug, by=priya)
     speech = Team.objects.get(name="Speech")
     _rest_of_the_catalogue(vision.team, ada, now=now)
     model = _ask(

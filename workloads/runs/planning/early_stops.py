@@ -15,6 +15,6 @@ def early_stop_words(run: Run, now: datetime) -> str:
     until = run.limit_at
     if until is None and run.limit_seconds:
         until = now + timedelta(seconds=run.limit_seconds)
-    found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until, now=now)
+    found = too_few_before(run.tenancy, run.flavor, run.gpus, until=until)
     words = [too_few_words(found, run.tenancy, now=now), maintenance_words(run, now)]
     return " ".join(filter(None, words))
