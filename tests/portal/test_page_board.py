@@ -280,7 +280,7 @@ def test_teams_are_found_by_name_cost_centre_or_namespace(
         assert "Vision" in text(client, f"{path}{place.namespace}")
         assert "Vision" in text(client, f"{path}{vision.cost_centre}")
     page = text(client, "/teams/?q=<b>")
-    assert "No team is called “&lt;b&gt;”" in page
+    assert "No team is called “<bdi>&lt;b&gt;</bdi>”" in page
 
 
 def test_a_cluster_counts_once_for_a_team_with_several_namespaces_there(

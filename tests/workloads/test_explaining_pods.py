@@ -319,6 +319,14 @@ def test_running_and_recovering() -> None:
     assert why(admitted(PodsReady=again)).code == "recovering"
 
 
+def test_pods_that_were_ready_before_it_was_let_in_again_say_nothing_of_now() -> None:
+    earlier = BEFORE - timedelta(seconds=1)
+    ready = Condition("PodsReady", True, "Started", "", earlier)
+    assert why(admitted(PodsReady=ready)).code != "running"
+    same = Condition("PodsReady", True, "Started", "", BEFORE)
+    assert why(admitted(PodsReady=same)).code == "running"
+
+
 def job(**fields: object) -> Job:
     return Job(**{"key": OWN, "created": BEFORE, "queue": "default", **fields})  # type: ignore[arg-type]
 

@@ -28,7 +28,7 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
     if stuck is not None:
         return stuck
     ready = workload.conditions.get("PodsReady")
-    if ready is not None and ready.is_true:
+    if ready is not None and ready.is_true and not _is_of_before(ready, condition):
         found = _running(ready)
     elif ready is not None and ready.reason == "WaitForRecovery":
         found = _recovering(ready)
@@ -39,6 +39,13 @@ def admitted(facts: Facts, clock: Clock) -> Answer | None:
             else _some(live, workload, condition)
         )
     return _while_it_may(found, facts, clock)
+
+
+def _is_of_before(ready: Condition, admitted: Condition) -> bool:
+    """Whether pods were ready of an earlier time that it was let in: Kueue writes the two in two steps."""
+    if ready.since is None or admitted.since is None:
+        return False
+    return ready.since < admitted.since
 
 
 def _while_it_may(found: Answer, facts: Facts, clock: Clock) -> Answer:
