@@ -324,6 +324,9 @@ def test_the_answer_says_what_changes_before_it_is_sent(watched: Watched) -> Non
         run = started(watched)
     maintain(watched, 1.5, 2, drains=True)
     browser = client(watched.ada)
+    start = browser.get(f"/runs/{run.pk}/limit")
+    assert start.context["change"] is None, "nothing changes yet"
+    assert "Say how long it may run" in page(start).words
     shown = browser.get(f"/runs/{run.pk}/limit?minutes=120")
     text = page(shown).words
     assert "Time limit 1 hour 2 hours" in text.replace("→", "").replace("  ", " ")

@@ -91,8 +91,13 @@ def _set(request: HttpRequest, run: Run, minutes: int) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("run", args=[run.pk]))
 
 
-def _change_of(run: Run, minutes: int, *, by: User, now: datetime) -> LimitChange:
+def _change_of(
+    run: Run, minutes: int, *, by: User, now: datetime
+) -> LimitChange | None:
+    """What a limit of so many minutes changes; None for the one that it has, unless a worker gave that up."""
     found = actions.preview_limit(run.pk, minutes, by=by, now=now)
+    if found.seconds == run.limit_seconds and run.parked_at is None:
+        return None
     changes: list[BeforeAfter] = [
         {
             "label": "Time limit",
