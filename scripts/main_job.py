@@ -14,7 +14,7 @@ from scripts.azure_job import Reserving
 from scripts.catalogue_job import Catalogue
 from scripts.demo_processes import Demo
 from scripts.ending_job import Ending
-from scripts.expecting import expect
+from scripts.expecting import StepFailed, expect
 from scripts.form_browser import FormBrowser
 from scripts.notebook_job import Launching
 from scripts.pool_job import Growing
@@ -467,11 +467,18 @@ class MainJob:
             answer.text,
         )
         expect(self.quota() == before, "The quota moved before it began.")
-        self.until("it has begun", lambda: self.quota() == before + 1)
+
+        def booked() -> Any:
+            asked = self.call("Ada", "GET", f"/requests/{answer.json()['id']}/").json()
+            return asked["allocation"]
+
+        # A busy machine keeps the cluster from answering one look, and the next one comes half a minute later.
+        try:
+            self.until("it has begun", lambda: self.quota() == before + 1, seconds=60)
+        except StepFailed as failed:
+            raise StepFailed(f"{failed} The booking: {booked()}") from failed
         late = (datetime.now(UTC) - starts).total_seconds()
-        held = self.call("Ada", "GET", f"/requests/{answer.json()['id']}/").json()[
-            "allocation"
-        ]
+        held = booked()
         back = self.call(
             "Ada", "POST", f"/allocations/{held['id']}/give-back/", {}, key="booked-2"
         )
