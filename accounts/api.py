@@ -10,10 +10,11 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts import actions, replay
+from accounts import replay
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import HOLDERS, Role
+from accounts.tokens import actions
 from web.output import OutputSerializer
 from web.refusals import NoRight
 from web.strict import Choice, Integer, PageQuery, StrictSerializer, Text

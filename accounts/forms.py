@@ -2,9 +2,9 @@
 
 from django import forms
 
-from accounts.actions import LONGEST_TOKEN_DAYS
 from accounts.models import ApiToken, Team
 from accounts.stand_ins.actions import LONGEST_WHY
+from accounts.tokens.actions import LONGEST_TOKEN_DAYS
 from web.fields import MomentField, StrictForm, WholeNumberField
 
 

@@ -7,7 +7,7 @@ from statistics import median
 
 from django.utils import timezone
 
-from accounts.actions import create_token
+from accounts.tokens.actions import create_token
 from approvals.models import Request
 from approvals.states import State
 from bench import coldfront, rig, seed

@@ -5,7 +5,7 @@ from statistics import median
 
 from django.utils import timezone
 
-from accounts.actions import create_token
+from accounts.tokens.actions import create_token
 from bench import coldfront, rig, seed
 from bench.calls import Page
 from bench.readers import CLIENTS, per_second

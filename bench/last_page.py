@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.utils import timezone
 
-from accounts.actions import create_token
+from accounts.tokens.actions import create_token
 from approvals.models import Request
 from bench import rig, seed
 from bench.calls import Page, path_of

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import psycopg
 from django.utils import timezone
 
-from accounts.actions import create_token
+from accounts.tokens.actions import create_token
 from allocations.budgets import money
 from allocations.models import Budget
 from approvals.states import State

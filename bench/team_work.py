@@ -19,8 +19,8 @@ from django.urls import reverse
 from django.utils import timezone
 from kubernetes.client import ApiClient, Configuration, CustomObjectsApi
 
-from accounts.actions import create_token
 from accounts.models import User
+from accounts.tokens.actions import create_token
 from bench import rig
 from bench.approver_queue import signed_in
 from bench.calls import Page

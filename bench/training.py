@@ -10,8 +10,8 @@ from django.utils import timezone
 from kubernetes.client import ApiClient
 from kubernetes.config import new_client_from_config
 
-from accounts.actions import create_token
 from accounts.models import User
+from accounts.tokens.actions import create_token
 from bench import rig, tenancies
 from bench.tenancies import Ground
 from fleet.models import Cluster

@@ -7,8 +7,8 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from accounts.actions import create_token
 from accounts.models import ApiToken, User
+from accounts.tokens.actions import create_token
 
 V1 = "/api/v1/"
 _keys = count(1)

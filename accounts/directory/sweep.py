@@ -13,12 +13,13 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from accounts.actions import hold_groups, object_ids, suspend_tokens
+from accounts.actions import hold_groups, object_ids
 from accounts.directory.app_roles import Assignments
 from accounts.directory.models import AccessLoss, Reason
 from accounts.memberships import join_teams, leave_teams, record_parts
 from accounts.models import Doubt, RoleHeld, Team, User
 from accounts.roles import DECIDING, HOLDERS, Role
+from accounts.tokens.actions import suspend_tokens
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record

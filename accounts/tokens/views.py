@@ -9,12 +9,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import actions
 from accounts.current_user import sent
 from accounts.forms import TokenForm
 from accounts.idempotency import new_key, once
 from accounts.models import ApiToken, User
 from accounts.roles import Permission
+from accounts.tokens import actions
 from web.refusals import Refused
 
 LONGEST_SEARCH, MOST_FOUND = 120, 50

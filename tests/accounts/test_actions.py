@@ -8,11 +8,8 @@ import pytest
 from django.conf import settings
 
 from accounts.actions import (
-    MOST_TOKENS,
     check_cost_centre,
     create_team,
-    create_token,
-    revoke_token,
     set_tier,
     signed_in,
     signed_out,
@@ -20,6 +17,7 @@ from accounts.actions import (
 )
 from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import Role
+from accounts.tokens.actions import MOST_TOKENS, create_token, revoke_token
 from audit.models import Event
 from connectors.entra import Claims
 from tests import factories

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.actions import create_token
 from accounts.directory import freshness
 from accounts.models import Contact, RoleHeld, User
 from accounts.roles import Permission, Role
 from accounts.tasks import follow_due
+from accounts.tokens.actions import create_token
 from audit.events import Kind
 from audit.models import Event
 from sandbox.world import group_id, person_id

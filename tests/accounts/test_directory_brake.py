@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accounts.actions import create_token
 from accounts.directory import actions as restoring
 from accounts.directory import freshness
 from accounts.directory.client import graph
@@ -25,6 +24,7 @@ from accounts.models import (
 )
 from accounts.roles import Role
 from accounts.tasks import follow_due
+from accounts.tokens.actions import create_token
 from approvals.decisions import escalation as clockwork
 from audit.events import Kind
 from audit.models import Event

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.actions import create_token, revoke_token
 from accounts.models import ApiToken, User
 from accounts.roles import Role
+from accounts.tokens.actions import create_token, revoke_token
 from audit.events import Kind
 from audit.models import Event, RefusalCount
 from tests import factories

@@ -9,7 +9,6 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
-from accounts.actions import create_token
 from accounts.directory import reconcile as following
 from accounts.directory import sweep as leaving
 from accounts.directory.client import graph
@@ -17,6 +16,7 @@ from accounts.models import ApiToken, Contact, RoleHeld, User
 from accounts.people import in_group
 from accounts.roles import Role
 from accounts.tasks import MOST_AT_ONCE, follow_directory, follow_due
+from accounts.tokens.actions import create_token
 from audit.events import Kind
 from audit.models import Event
 from connectors.errors import PermanentError

@@ -9,9 +9,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from accounts import authentication
-from accounts.actions import create_token, revoke_token
 from accounts.models import ApiToken, RoleHeld
 from accounts.roles import Role
+from accounts.tokens.actions import create_token, revoke_token
 from audit.events import Kind
 from audit.models import Event
 from connectors.entra import Claims

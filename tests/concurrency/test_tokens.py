@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from accounts.actions import MOST_TOKENS, create_token
+from accounts.tokens.actions import MOST_TOKENS, create_token
 from tests import factories
 from tests.concurrency.together import held_up
 from web.refusals import Conflict

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.actions import create_token
+from accounts.tokens.actions import create_token
 from tests import factories
 from tests.pages import parsed
 from web.names import checked_name, refused_name

@@ -11,12 +11,12 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
-from accounts.actions import create_token, revoke_token
 from accounts.authentication import IssuedToken
 from accounts.credentials import Credential
 from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, RoleHeld, Team, User
 from accounts.roles import Role
+from accounts.tokens.actions import create_token, revoke_token
 from tests import factories
 from workloads.runs.logs.rights import Right, still_held
 

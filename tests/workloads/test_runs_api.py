@@ -12,9 +12,9 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.actions import revoke_token
 from accounts.models import ApiToken
 from accounts.roles import Role
+from accounts.tokens.actions import revoke_token
 from allocations.models import Allocation
 from provisioning.models import Tenancy
 from tests import factories
