@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers
@@ -15,6 +16,7 @@ from accounts.endpoints import Endpoint
 from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import HOLDERS, Role
 from accounts.tokens import actions
+from accounts.tokens.models import TEAM_SCOPE_CHOICES
 from web.output import OutputSerializer
 from web.refusals import NoRight
 from web.strict import Choice, Integer, PageQuery, StrictSerializer, Text
@@ -118,6 +120,20 @@ class NewTokenSerializer(TokenSerializer):
     secret = serializers.CharField(allow_null=True)
 
 
+class TeamTokenSerializer(TokenSerializer):
+    """A token that acts as a team's pipelines."""
+
+    created_by = PersonSerializer(
+        allow_null=True, help_text="Who made it; it stays when they leave."
+    )
+
+
+class NewTeamTokenSerializer(TeamTokenSerializer):
+    """One with its secret, which is told once: null in the answer to a repeated call."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
 class WantedTokenSerializer(StrictSerializer):
     """What to make."""
 
@@ -126,6 +142,12 @@ class WantedTokenSerializer(StrictSerializer):
     days = Integer(
         min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives."
     )
+
+
+class WantedTeamTokenSerializer(WantedTokenSerializer):
+    """What to make for a team's pipelines."""
+
+    scope = Choice(choices=TEAM_SCOPE_CHOICES)
 
 
 class MeEndpoint(Endpoint):
@@ -163,12 +185,13 @@ class TeamReadEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoin
     def members(self, request: Request, slug: str) -> Response:
         """Who is in the team."""
         team = self.get_object()
-        page: Any = self.paginate_queryset(team.memberships.select_related("user"))
+        people = team.memberships.of_people()
+        page: Any = self.paginate_queryset(people.select_related("user"))
         return self.get_paginated_response(MemberSerializer(page, many=True).data)
 
 
 class TokenEndpoint(mixins.ListModelMixin, Endpoint):
-    """The caller's own tokens; platform leads revoke everybody's."""
+    """The caller's own tokens; leads revoke those of their teams, too, and platform leads everybody's."""
 
     queryset = ApiToken.objects.none()
     serializer_class = TokenSerializer
@@ -197,20 +220,65 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
         request=None, responses={204: OpenApiResponse(description="It is revoked.")}
     )
     def destroy(self, request: Request, prefix: str) -> Response:
-        """Revoke a token of one's own, or as a platform lead anybody's; doing so again changes nothing."""
+        """Revoke one's own token or one of a team one leads, as a platform lead anybody's; again changes nothing."""
         actions.revoke_token(self.get_object(), by=self.caller, now=timezone.now())
         return Response(status=204)
 
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:
-        if self.token is None:
-            raise NoRight(
-                "Make personal tokens in the portal, or with a personal token.",
-                code="not_with_this_token",
-            )
         token, secret = actions.create_token(
-            user=self.caller, now=timezone.now(), parent=self.token, **wanted
+            user=self.caller, now=timezone.now(), parent=_maker(self), **wanted
         )
-        seen = self.shown(token, TokenSerializer)
-        return replay.Answer(
-            seen | {"secret": secret}, 201, kept=seen | {"secret": None}
+        return _told_once(self.shown(token, TokenSerializer), secret)
+
+
+class TeamTokenEndpoint(mixins.ListModelMixin, Endpoint):
+    """Tokens of a team's pipelines: its leads make them, and see them, as platform leads do."""
+
+    queryset = ApiToken.objects.none()
+    serializer_class = TeamTokenSerializer
+    ordering = "-created_at"
+    asks = {"list": PageQuery}
+    keyed = frozenset({"create"})
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        """The tokens of the team in the address."""
+        team = self._team()
+        actions.check_may_see(self.caller, team)
+        rows = ApiToken.objects.of_team(team)
+        return rows.select_related("parent", "created_by")
+
+    @extend_schema(
+        request=WantedTeamTokenSerializer, responses={201: NewTeamTokenSerializer}
+    )
+    def create(self, request: Request, slug: str) -> Response:
+        """Make a token of the team (its leads); the answer holds the secret, this once."""
+        team, wanted = self._team(), self.body(WantedTeamTokenSerializer)
+        return replay.answer_once(request, lambda: self._make(team, wanted))
+
+    def _make(self, team: Team, wanted: dict[str, Any]) -> replay.Answer:
+        token, secret = actions.create_team_token(
+            team=team,
+            by=self.caller,
+            now=timezone.now(),
+            parent=_maker(self),
+            **wanted,
         )
+        return _told_once(self.shown(token, TeamTokenSerializer), secret)
+
+    def _team(self) -> Team:
+        rows = Team.objects.visible_to(self.request.user)
+        return get_object_or_404(rows, slug=self.kwargs["slug"])
+
+
+def _maker(endpoint: Endpoint) -> ApiToken:
+    """The personal token that makes another one, which ends with it; raises NoRight for one issued elsewhere."""
+    if endpoint.token is None:
+        raise NoRight(
+            "Make tokens in the portal, or with a personal token.",
+            code="not_with_this_token",
+        )
+    return endpoint.token
+
+
+def _told_once(seen: dict[str, Any], secret: str) -> replay.Answer:
+    return replay.Answer(seen | {"secret": secret}, 201, kept=seen | {"secret": None})

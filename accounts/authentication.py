@@ -79,12 +79,12 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class SignedInWithScope(BasePermission):
-    """Signed in; a read token reads and previews, and a token that asks decides and sets nothing."""
+    """Signed in; a read token reads and previews, one that runs runs, one that asks decides and sets nothing."""
 
     message = "This token reads only. Create one that may write."
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        """Whether the call is within the token's scope; an endpoint names the changes that are `asking`."""
+        """Whether the call is within the token's scope; an endpoint names changes that are `asking` or `running`."""
         if not request.user.is_authenticated:
             return False
         scope = getattr(request.auth, "scope", "")
@@ -93,10 +93,15 @@ class SignedInWithScope(BasePermission):
             return False
         if changes_nothing(request, view):
             return True
+        # No action is a method that nobody may call there, which is answered as such.
+        action = getattr(view, "action", None)
+        if scope == ApiToken.Scope.RUN:
+            self.message = (
+                "This token runs training; it asks for nothing and decides nothing."
+            )
+            return action is None or action in getattr(view, "running", frozenset())
         if scope == ApiToken.Scope.ASK:
             self.message = "This token asks; it decides and sets nothing. Create one that may decide."
-            # No action is a method that nobody may call there, which is answered as such.
-            action = getattr(view, "action", None)
             return action is None or action in getattr(view, "asking", frozenset())
         return bool(scope == ApiToken.Scope.WRITE)
 

@@ -23,7 +23,8 @@ class Endpoint(GenericViewSet[Any]):
     parameters that may name what is not there, `conflicting` ones only read and may not as things stand, `versioned`
     ones take the version that was seen in their body. `previews` are sent by POST and store nothing: a token that
     reads may make them, and they count as reading. `asking` names the changes that a token which only asks may make:
-    none that is not named here. `ordering` is the order of a paged list, one field.
+    none that is not named here; `running` names those that a token may make which only runs. `ordering` is the order
+    of a paged list, one field.
     """
 
     # OPTIONS does nothing here, so that no answer's Allow names it.
@@ -38,6 +39,7 @@ class Endpoint(GenericViewSet[Any]):
     versioned: ClassVar[frozenset[str]] = frozenset()
     previews: ClassVar[frozenset[str]] = frozenset()
     asking: ClassVar[frozenset[str]] = frozenset()
+    running: ClassVar[frozenset[str]] = frozenset()
     ordering: ClassVar[str] = "id"
     asked: Mapping[str, Any]
 

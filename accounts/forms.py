@@ -5,6 +5,7 @@ from django import forms
 from accounts.models import ApiToken, Team
 from accounts.stand_ins.actions import LONGEST_WHY
 from accounts.tokens.actions import LONGEST_TOKEN_DAYS
+from accounts.tokens.models import TEAM_SCOPE_CHOICES
 from web.fields import MomentField, StrictForm, WholeNumberField
 
 
@@ -30,6 +31,17 @@ class TokenForm(StrictForm):
         help_text=f"1 to {LONGEST_TOKEN_DAYS} days. Shorter is safer.",
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+
+class TeamTokenForm(TokenForm):
+    """The same of a team's token, which reads or runs."""
+
+    scope = forms.ChoiceField(
+        label="It may",
+        choices=TEAM_SCOPE_CHOICES,
+        initial=ApiToken.Scope.RUN,
+        widget=forms.RadioSelect,
+    )
 
 
 class StandInForm(StrictForm):

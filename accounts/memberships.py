@@ -94,7 +94,8 @@ def leave_teams(user: User, *, but: Iterable[str] = ()) -> list[PartChange]:
 def members_by_group(team: Team) -> list[PartChange]:
     """Make a team's members those who are in its group, as the directory last said; returns what changed."""
     there = GroupHeld.objects.filter(group=team.entra_group).values("user")
-    gone = _take_out(team.memberships.exclude(user__in=there).select_related("user"))
+    people = team.memberships.of_people()
+    gone = _take_out(people.exclude(user__in=there).select_related("user"))
     changes = [PartChange(team.pk, one.user.name, one.part, "") for one in gone]
     for user in User.objects.filter(is_active=True, pk__in=there).prefetch_related(
         "roles_held"
@@ -115,9 +116,8 @@ def _take_out(rows: QuerySet[Membership]) -> list[Membership]:
 def lead_by_owner(team: Team) -> list[PartChange]:
     """Make leads of a team's members those who have the role, and who answers for it now; returns what changed."""
     changes = []
-    members = team.memberships.select_related("user").prefetch_related(
-        "user__roles_held"
-    )
+    people = team.memberships.of_people()
+    members = people.select_related("user").prefetch_related("user__roles_held")
     # Locked, so that who leaves at this moment is not put back.
     locked = members.select_for_update(of=("self",), no_key=True).order_by("pk")
     for membership in locked:

@@ -1,4 +1,4 @@
-"""Who: people as Entra ID knows them, and the roles they hold."""
+"""Who: people as Entra ID knows them and the roles they hold, and the accounts of teams' pipelines."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -60,6 +60,10 @@ class User(Row, AbstractBaseUser):
     created_at = models.DateTimeField(auto_now_add=True)
     # None for who is known from the directory alone, because a seat is theirs, and never signed in.
     signed_in_at = models.DateTimeField(null=True)
+    # The team whose pipelines this account stands for: no person, it has no role and nobody signs in as it.
+    pipelines_of = models.ForeignKey(
+        "accounts.Team", models.PROTECT, null=True, related_name="pipelines"
+    )
 
     USERNAME_FIELD = "oid"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -73,6 +77,15 @@ class User(Row, AbstractBaseUser):
             models.CheckConstraint(
                 condition=models.Q(is_away=True) | models.Q(away_until=None),
                 name="only_who_is_away_comes_back",
+            ),
+            models.UniqueConstraint(
+                fields=["pipelines_of"],
+                condition=models.Q(pipelines_of__isnull=False),
+                name="a_team_has_one_account_for_pipelines",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(pipelines_of=None) | models.Q(signed_in_at=None),
+                name="nobody_signs_in_as_pipelines",
             ),
         ]
 
@@ -93,6 +106,13 @@ class User(Row, AbstractBaseUser):
     def teams(self) -> tuple["Team", ...]:
         """The teams this person is a member of, by name, read once per object."""
         return tuple(Team.objects.of_member(self))
+
+    @property
+    def led_teams(self) -> "TeamQuerySet":
+        """The teams this person leads."""
+        return Team.objects.filter(
+            memberships__user=self.pk, memberships__part=Membership.Part.LEAD
+        )
 
     @property
     def may_onboard(self) -> bool:
@@ -155,8 +175,9 @@ class User(Row, AbstractBaseUser):
         return (words[0][:1] + (words[-1][:1] if len(words) > 1 else "")).upper()
 
     def as_actor(self) -> Actor:
-        """This person as an audit event remembers them."""
-        return Actor("person", str(self.oid), self.name)
+        """This person, or these pipelines, as an audit event remembers them."""
+        kind = "person" if self.pipelines_of_id is None else "pipelines"
+        return Actor(kind, str(self.oid), self.name)
 
     def set_password(self, raw_password: Any) -> None:
         """Refused: people sign in with Entra ID only."""
@@ -208,5 +229,5 @@ from accounts.cost_centres.models import CostCentre  # noqa: E402
 from accounts.directory.models import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
 from accounts.directory.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins.models import Delegation  # noqa: E402
-from accounts.teams import Membership, Project, Team  # noqa: E402
+from accounts.teams import Membership, Project, Team, TeamQuerySet  # noqa: E402
 from accounts.tokens.models import ApiToken, Idempotency  # noqa: E402

@@ -128,8 +128,16 @@ class Project(models.Model):
         return self.slug
 
 
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    """Ways to look at places in teams."""
+
+    def of_people(self) -> "MembershipQuerySet":
+        """Those of people, without the account that a team's pipelines act as."""
+        return self.filter(user__pipelines_of=None)
+
+
 class Membership(Row):
-    """A person's place in a team, taken over from its Entra group."""
+    """A person's place in a team, taken over from its Entra group; or that of the account of its pipelines."""
 
     class Part(models.TextChoices):
         MEMBER = "member", "Member"
@@ -141,6 +149,8 @@ class Membership(Row):
     )
     part = models.CharField(max_length=10, choices=Part.choices, default=Part.MEMBER)
     since = models.DateTimeField(auto_now_add=True)
+
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         constraints = [

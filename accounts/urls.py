@@ -14,6 +14,7 @@ urlpatterns = [
     path("sign-out", views.sign_out, name="sign-out"),
     path("directory", directory_views.directory, name="directory"),
     path("tokens/", token_views.tokens, name="tokens"),
+    path("teams/<slug:slug>/tokens", token_views.team_tokens, name="team-tokens"),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
     path("cost-centres/", cost_centre_views.cost_centres, name="cost-centres"),
     path(

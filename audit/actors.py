@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Actor:
-    """A person, the policy or the portal itself; `id` is the Entra object id of a person, else empty."""
+    """A person, a team's pipelines, the policy or the portal itself; `id` is a person's Entra object id.
+
+    That of pipelines is made up by the portal; policy and portal have none.
+    """
 
     kind: str
     id: str

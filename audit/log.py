@@ -30,13 +30,13 @@ def record(
     """Append one event to the chain inside the caller's transaction, so that it commits with what it tells of.
 
     It locks the chain's head until that transaction ends: call it after every other lock was taken. Within `together`
-    both wait for the end of the block, and so do the event's number and hash. What a person did over the API says in
-    `called_with` with which token.
+    both wait for the end of the block, and so do the event's number and hash. What a person or a team's
+    pipelines did over the API says in `called_with` with which token.
     Raises TransactionManagementError outside a transaction, and ValueError for a kind that there is not.
     """
     _check_transaction()
     call = structlog.contextvars.get_contextvars()
-    if actor.kind == "person":
+    if actor.kind in ("person", "pipelines"):
         details["called_with"] = call.get("called_with")
     event = Event(
         kind=Kind(kind),

@@ -40,11 +40,17 @@ def tell(
 ) -> None:
     """Tell people, each once and as soon as they want to know; who switched the kind off is not told.
 
+    A team's pipelines are no person and are told nothing: what they started says itself how it ends.
+
     `subject` is what it is about, such as ("request", 17); `link` the path of a page, such as "/requests/17/".
     Four queries however many people; nothing is sent unless the caller's transaction commits.
     Raises TransactionManagementError outside a transaction, ValueError for a link that is no path.
     """
-    people = {person.pk: person for person in to if person.is_active}
+    people = {
+        person.pk: person
+        for person in to
+        if person.is_active and person.pipelines_of_id is None
+    }
     _check(link)
     chosen = dict(
         Preference.objects.filter(kind=kind, person__in=people).values_list(

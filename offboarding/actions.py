@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from accounts.directory import freshness
 from accounts.models import Membership, Team, User
 from accounts.roles import Permission
+from accounts.tokens.actions import revoke_team_tokens
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
@@ -269,6 +270,8 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     _end(found, Departure.End.GONE, by=actor.name, now=now)
     registry.follow(found.team, now=now)
     telling.gone(found, now=now)
+    if found.is_whole:
+        revoke_team_tokens(found.team, actor=actor, now=now)
     _tell(Kind.DEPARTURE_DONE, found, actor)
     return True
 

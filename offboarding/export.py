@@ -23,7 +23,7 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
     held = Allocation.objects.filter(
         tenancy__in=[place.tenancy_id for place in places]
     ).select_related("flavor__cluster", "tenancy__cluster")
-    people = team.memberships.select_related("user").order_by("user__name")
+    people = team.memberships.of_people().select_related("user").order_by("user__name")
     events = list(Event.objects.visible_to_teams([team.pk])[:MOST_EVENTS])
     return {
         "team": team.slug,

@@ -71,7 +71,10 @@ class GoingGpus:
 
 @dataclass(frozen=True)
 class Preview:
-    """What goes: places with what is in them, GPUs, money, requests, and whom it concerns."""
+    """What goes: places with what is in them, GPUs, money, requests, and whom it concerns.
+
+    `tokens` are those of its members, which stay; `team_tokens` those of its pipelines, which end with the team.
+    """
 
     places: list[GoingPlace]
     allocations: list[GoingGpus]
@@ -83,6 +86,7 @@ class Preview:
     paid: list[Request]
     members: list[str]
     tokens: int
+    team_tokens: int
 
 
 def of(departure: Departure) -> Leaving:
@@ -178,9 +182,8 @@ def preview(
         leaving.team, pks, whole=leaving.is_whole
     ).select_related("requester", "flavor__cluster")
     going = requests.going(without_gpus, now=now)
-    active = leaving.team.memberships.filter(user__is_active=True).order_by(
-        "user__name"
-    )
+    members = leaving.team.memberships.of_people()
+    active = members.filter(user__is_active=True).order_by("user__name")
     people = list(active.values_list("user__name", "user_id"))
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
@@ -200,6 +203,9 @@ def preview(
         tokens=ApiToken.objects.usable(now)
         .filter(user__in=[pk for _, pk in people])
         .count(),
+        team_tokens=ApiToken.objects.usable(now).of_team(leaving.team).count()
+        if leaving.is_whole
+        else 0,
     )
 
 

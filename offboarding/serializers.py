@@ -144,6 +144,9 @@ class LeavingPreviewSerializer(serializers.Serializer[Any]):
     )
     members = serializers.ListField(child=serializers.CharField())
     tokens = serializers.IntegerField()
+    team_tokens = serializers.IntegerField(
+        help_text="Of the team's pipelines; they end once everything is deleted."
+    )
     stays = serializers.SerializerMethodField()
 
     def get_stays(self, preview: Any) -> list[str]:

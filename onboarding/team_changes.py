@@ -20,6 +20,7 @@ from accounts.memberships import (
 )
 from accounts.models import GroupHeld, Membership, Team, User
 from accounts.roles import Permission, Role
+from accounts.tokens.actions import rename_pipelines
 from allocations.changes import refresh
 from audit.events import Kind
 from audit.log import record
@@ -148,6 +149,7 @@ def change_team(team: Team, change: TeamChange, *, by: User, now: datetime) -> E
             code="name_taken",
             field="name",
         ) from error
+    rename_pipelines(team)
     parts: list[PartChange] = []
     if change.group is not None:
         parts += members_by_group(team)

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.views import APIView
 
-from accounts.api import MeEndpoint, TokenEndpoint
+from accounts.api import MeEndpoint, TeamTokenEndpoint, TokenEndpoint
 from accounts.cost_centres.api import CostCentreEndpoint
 from accounts.directory.api import AccessLossEndpoint, DirectoryEndpoint
 from allocations.api import AllocationEndpoint
@@ -283,6 +283,11 @@ nested = [
         "teams/<slug:slug>/projects/",
         ProjectEndpoint.as_view({"get": "list"}),
         name="projects",
+    ),
+    path(
+        "teams/<slug:slug>/tokens/",
+        TeamTokenEndpoint.as_view({"get": "list", "post": "create"}),
+        name="tokens-of-team",
     ),
     path(
         "teams/<slug:slug>/images/look-again/",

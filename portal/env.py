@@ -69,7 +69,7 @@ class Environment(BaseSettings):
     entra_tenant_id: str
     entra_client_id: str
     entra_client_secret: SecretStr
-    entra_scopes: dict[str, Literal["read", "ask", "write"]] = {
+    entra_scopes: dict[str, Literal["read", "run", "ask", "write"]] = {
         "Requests.Read": "read",
         "Requests.Ask": "ask",
         "Requests.Decide": "write",

@@ -220,6 +220,8 @@ SPECTACULAR_SETTINGS = {
         "ModelEndpointState": "insights.model_endpoints.api.STATES",
         "ReservationState": "insights.reservations.api.STATES",
         "ProfileOutcome": "workloads.choosing.serializers.OUTCOMES",
+        "TokenScope": "accounts.tokens.models.ApiToken.Scope",
+        "TeamTokenScope": "accounts.tokens.models.TEAM_SCOPE_CHOICES",
         "ProfileState": "notebooks.profile_desk.serializers.STATES",
     },
 }

@@ -43,6 +43,7 @@ from accounts.models import (
     RoleHeld,
     SeatFill,
     Team,
+    User,
 )
 from allocations.budgets import balances
 from allocations.budgets.money import Amount
@@ -358,6 +359,12 @@ NAMED: Mapping[str, Attack] = {
     "a_group_is_of_one_team": lambda w: only(w.other_team).update(
         entra_group=w.scene.team.entra_group
     ),
+    "a_team_has_one_account_for_pipelines": lambda w: User.objects.filter(
+        pk__in=[w.scene.priya.pk, w.scene.mallory.pk]
+    ).update(pipelines_of=w.other_team, signed_in_at=None),
+    "nobody_signs_in_as_pipelines": lambda w: User.objects.filter(
+        pk=w.scene.priya.pk
+    ).update(pipelines_of=w.other_team),
     "a_team_slug_is_a_dns_label": lambda w: only(w.other_team).update(
         slug="Speech_team"
     ),

@@ -159,6 +159,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("read", "Read"),
+                            ("run", "Read and run training"),
                             ("ask", "Read, ask and run work, never decide"),
                             ("write", "Read, ask, run work and decide"),
                         ],
@@ -194,6 +195,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
                     "user",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
@@ -206,7 +216,9 @@ class Migration(migrations.Migration):
                 "ordering": ["-created_at", "-id"],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("scope__in", ["read", "ask", "write"])),
+                        condition=models.Q(
+                            ("scope__in", ["read", "run", "ask", "write"])
+                        ),
                         name="a_known_scope",
                     ),
                     models.CheckConstraint(
@@ -849,6 +861,33 @@ class Migration(migrations.Migration):
             model_name="membership",
             constraint=models.UniqueConstraint(
                 fields=("team", "user"), name="a_person_is_in_a_team_once"
+            ),
+        ),
+        migrations.AddField(
+            model_name="user",
+            name="pipelines_of",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="pipelines",
+                to="accounts.team",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="user",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("pipelines_of__isnull", False)),
+                fields=("pipelines_of",),
+                name="a_team_has_one_account_for_pipelines",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="user",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("pipelines_of", None), ("signed_in_at", None), _connector="OR"
+                ),
+                name="nobody_signs_in_as_pipelines",
             ),
         ),
         one_stand_in_at_a_time(),

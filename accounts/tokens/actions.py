@@ -1,13 +1,15 @@
 """What changes about tokens for the API: made, revoked, suspended with the access of their person."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from accounts.directory.models import AccessLoss
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Membership, Team, User
 from accounts.roles import Permission
-from accounts.tokens.models import SCOPES
+from accounts.tokens.models import SCOPES, TEAM_SCOPES
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
@@ -16,6 +18,8 @@ from web.refusals import BadInput, Conflict, NoRight
 
 LONGEST_TOKEN_DAYS = 365
 MOST_TOKENS = 20
+NOT_A_LEAD = "The team’s leads make and revoke its tokens."
+NOT_FOR_EYES = "The team’s leads, and platform leads, see its tokens."
 
 
 @transaction.atomic
@@ -31,7 +35,91 @@ def create_token(
     """Create a personal token; the second value is the secret, which cannot be shown again.
 
     One that a `parent` makes may do no more than that one, and ends with it.
+    Raises BadInput naming the field, Conflict for one token too many, NoRight for what the parent may not make.
     """
+    token, secret = _made(user, name, scope, days, parent=parent, now=now)
+    _record_made(token, days, actor=user.as_actor())
+    return token, secret
+
+
+@transaction.atomic
+def create_team_token(
+    *,
+    team: Team,
+    name: str,
+    scope: str,
+    days: int,
+    by: User,
+    now: datetime,
+    parent: ApiToken | None = None,
+) -> tuple[ApiToken, str]:
+    """Create a token that acts as the team's pipelines and stays when who made it leaves; with its secret.
+
+    It reads what the team's members read and runs training in the team's name; it asks for nothing and decides
+    nothing, so that nobody decides what they asked for by it. Promises and errors otherwise as `create_token`, and
+    NoRight for who does not lead the team.
+    """
+    if not leads(by, team):
+        raise NoRight(NOT_A_LEAD, code="not_a_lead")
+    if scope not in TEAM_SCOPES:
+        raise BadInput(
+            "A team’s token reads, or reads and runs training. Ask and decide with one of your own.",
+            code="not_for_a_team",
+            field="scope",
+        )
+    account = _pipelines_of(team)
+    token, secret = _made(
+        account, name, scope, days, parent=parent, now=now, created_by=by
+    )
+    _record_made(token, days, actor=by.as_actor(), team=team)
+    return token, secret
+
+
+def leads(user: User, team: Team) -> bool:
+    """Whether this person leads the team."""
+    return user.is_active and user.led_teams.filter(pk=team.pk).exists()
+
+
+def check_may_see(user: User, team: Team) -> None:
+    """Let those pass who may see which tokens a team has; raises NoRight for everybody else."""
+    if not (user.may(Permission.MANAGE_ACCESS) or leads(user, team)):
+        raise NoRight(NOT_FOR_EYES, code="not_a_lead")
+
+
+def _pipelines_of(team: Team) -> User:
+    """The account that the team's tokens act as, made with the first of them; the team's row is locked for it."""
+    locked = Team.objects.locked().get(pk=team.pk)
+    name = pipelines_name(locked.name)
+    account, _ = User.objects.get_or_create(
+        pipelines_of=locked,
+        defaults={"tid": settings.ENV.entra_tenant_id, "name": name, "username": name},
+    )
+    Membership.objects.get_or_create(team=locked, user=account)
+    return account
+
+
+def rename_pipelines(team: Team) -> None:
+    """Call the account of a team's pipelines by the team's new name; inside the transaction that renames it."""
+    name = pipelines_name(team.name)
+    User.objects.filter(pipelines_of=team).update(name=name, username=name)
+
+
+def pipelines_name(team_name: str) -> str:
+    """What the account of a team's pipelines is called wherever it says who started a run."""
+    return f"{team_name} (pipelines)"
+
+
+def _made(
+    user: User,
+    name: str,
+    scope: str,
+    days: int,
+    *,
+    parent: ApiToken | None,
+    now: datetime,
+    created_by: User | None = None,
+) -> tuple[ApiToken, str]:
+    """A new token of this account and its secret, not recorded yet."""
     if not 1 <= days <= LONGEST_TOKEN_DAYS:
         raise BadInput(
             f"A token lives 1 to {LONGEST_TOKEN_DAYS} days.",
@@ -42,8 +130,9 @@ def create_token(
     # Two that are made at once count each other.
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if user.tokens.usable(now).count() >= MOST_TOKENS:
+        whose = "You have" if created_by is None else "The team has"
         raise Conflict(
-            f"You have {MOST_TOKENS} tokens. Revoke one first.", code="too_many"
+            f"{whose} {MOST_TOKENS} tokens. Revoke one first.", code="too_many"
         )
     prefix, secret = ApiToken.new_secret()
     token = ApiToken(
@@ -54,20 +143,29 @@ def create_token(
         scope=scope,
         created_at=now,
         expires_at=now + timedelta(days=days),
+        created_by=created_by,
     )
     if parent is not None:
         _descend(token, parent, now=now)
     token.save(force_insert=True)
+    return token, secret
+
+
+def _record_made(
+    token: ApiToken, days: int, *, actor: Actor, team: Team | None = None
+) -> None:
+    """Append the event of a new token, which is last."""
     record(
         Kind.TOKEN_CREATED,
-        actor=user.as_actor(),
-        subject=("token", prefix),
-        name=name,
-        scope=scope,
+        actor=actor,
+        subject=("token", token.prefix),
+        team_id=team.pk if team else None,
+        name=token.name,
+        scope=token.scope,
         days=days,
-        parent=parent.prefix if parent else None,
+        parent=token.parent.prefix if token.parent else None,
+        of_team=team.name if team else None,
     )
-    return token, secret
 
 
 def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
@@ -99,25 +197,36 @@ def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
 def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
     """End a token and every token that it made at once; ending them again changes nothing.
 
-    Raises NoRight for a person whose it is not and who does not look after access.
+    Raises NoRight for a person whose it is not, who leads no team whose it is and who does not look after access.
     """
-    if isinstance(by, User) and not (
-        token.user_id == by.pk or by.may(Permission.MANAGE_ACCESS)
+    if (
+        isinstance(by, User)
+        and not ApiToken.objects.revocable_by(by).filter(pk=token.pk).exists()
     ):
         raise NoRight(
-            "People revoke their own tokens, platform leads everybody's.",
+            "People revoke their own tokens, leads those of their team, platform leads everybody's.",
             code="not_your_token",
         )
-    actor = by if isinstance(by, Actor) else by.as_actor()
-    ended = _end_tokens([token], now=now)
-    for each in ended:
-        maker = token.prefix if each.pk != token.pk else None
+    _revoke([token], actor=by if isinstance(by, Actor) else by.as_actor(), now=now)
+
+
+def revoke_team_tokens(team: Team, *, actor: Actor, now: datetime) -> None:
+    """End every token of a team's pipelines, when it has left; inside the caller's transaction, after its locks."""
+    tokens = ApiToken.objects.of_team(team).filter(revoked_at=None)
+    _revoke(list(tokens.order_by("pk")), actor=actor, now=now)
+
+
+def _revoke(tokens: Iterable[ApiToken], *, actor: Actor, now: datetime) -> None:
+    """End these tokens with all that descend from them, and then record each."""
+    ended = [(each, one) for one in tokens for each in _end_tokens([one], now=now)]
+    for each, first in ended:
         record(
             Kind.TOKEN_REVOKED,
             actor=actor,
             subject=("token", each.prefix),
+            team_id=each.user.pipelines_of_id,
             name=each.name,
-            with_token=maker,
+            with_token=first.prefix if each.pk != first.pk else None,
         )
 
 

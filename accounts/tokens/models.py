@@ -1,4 +1,4 @@
-"""Personal tokens for the API, and the memory that makes a repeated POST harmless."""
+"""Tokens for the API, of people and of teams, and the memory that makes a repeated POST harmless."""
 
 import hashlib
 import secrets
@@ -14,10 +14,12 @@ from accounts.roles import Permission
 from web.rows import Row
 
 if TYPE_CHECKING:
-    from accounts.models import User
+    from accounts.models import Team, User
 
 # From the narrowest to the widest.
-SCOPES = ("read", "ask", "write")
+SCOPES = ("read", "run", "ask", "write")
+# What a team's token may do at most: nobody stands behind it who could ask, or decide what somebody asked.
+TEAM_SCOPES = ("read", "run")
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -30,10 +32,16 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         )
 
     def revocable_by(self, user: "User") -> "ApiTokenQuerySet":
-        """A person's own; everybody's for those who look after access, as a secret that leaks cannot wait."""
+        """A person's own, those of teams they lead; everybody's for who looks after access: a leak cannot wait."""
         if user.may(Permission.MANAGE_ACCESS):
             return self
-        return self.filter(user=user.pk)
+        return self.filter(
+            Q(user=user.pk) | Q(user__pipelines_of__in=user.led_teams.values("pk"))
+        )
+
+    def of_team(self, team: "Team") -> "ApiTokenQuerySet":
+        """Those that act as this team's pipelines."""
+        return self.filter(user__pipelines_of=team.pk)
 
     def named(self, text: str) -> "ApiTokenQuerySet":
         """Those whose person is called so, in part, or that begin so: "mira", "qm_1a2b3c4d" or a whole secret."""
@@ -42,15 +50,20 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(Row):
-    """A personal token; only its SHA-256 is kept, the secret is shown once."""
+    """A token of a person, or of a team's pipelines; only its SHA-256 is kept, the secret is shown once."""
 
     class Scope(models.TextChoices):
         READ = "read", "Read"
+        RUN = "run", "Read and run training"
         ASK = "ask", "Read, ask and run work, never decide"
         WRITE = "write", "Read, ask, run work and decide"
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens"
+    )
+    # Who made it, where it acts as a team's pipelines: it stays when they leave the team.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
     name = models.CharField(max_length=60)
     prefix = models.CharField(max_length=12, unique=True)
@@ -76,7 +89,7 @@ class ApiToken(Row):
         ordering = ["-created_at", "-id"]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(scope__in=["read", "ask", "write"]),
+                condition=models.Q(scope__in=list(SCOPES)),
                 name="a_known_scope",
             ),
             models.CheckConstraint(
@@ -111,6 +124,9 @@ class ApiToken(Row):
         """A new (prefix, whole token); the prefix is for recognising it in a list."""
         prefix = secrets.token_hex(4)
         return prefix, f"qm_{prefix}_{secrets.token_urlsafe(32)}"
+
+
+TEAM_SCOPE_CHOICES = [(one, ApiToken.Scope(one).label) for one in TEAM_SCOPES]
 
 
 class Idempotency(models.Model):

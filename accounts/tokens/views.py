@@ -1,7 +1,11 @@
-"""Personal tokens: the list, a new one whose secret is shown once, and revoking."""
+"""Tokens of people and of teams: the list, a new one whose secret is shown once, and revoking."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from django.contrib import messages
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -9,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.current_user import sent
-from accounts.forms import TokenForm
+from accounts.current_user import sent, visible_team, visitor, visitor_whom
+from accounts.forms import TeamTokenForm, TokenForm
 from accounts.idempotency import new_key, once
 from accounts.models import ApiToken, User
 from accounts.roles import Permission
@@ -31,38 +35,62 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
     Who looks after access finds those of others by a POST with `find` alone: a secret that leaked is in no address.
     """
-    user = _person(request)
+    user = visitor(request)
     finds = set(request.POST) - {"csrfmiddlewaretoken"} == {"find"} and user.may(
         Permission.MANAGE_ACCESS
     )
     form = TokenForm() if finds else TokenForm(sent(request))
     secret, status = "", 200
     if request.method == "POST" and not finds:
-        secret = _create(form, user)
+        secret = _create(form, user, partial(actions.create_token, user=user), "tokens")
         status = 201 if secret else 422
     context = {
         "form": TokenForm() if secret else form,
         "secret": secret,
         "token": new_key(),
-        **_lists(user),
+        **_lists(user.tokens.all()),
         **_of_others(request, user),
     }
-    response = render(request, "accounts/tokens.html", context, status=status)
-    if status == 422:
-        response.refusal = {  # type: ignore[attr-defined]
-            "detail": "The token was not created.",
-            "fields": dict(form.errors),
-        }
-    return response
+    return _shown(request, "accounts/tokens.html", context, form, status)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def team_tokens(request: HttpRequest, slug: str) -> HttpResponse:
+    """The tokens of a team's pipelines, and a form for another, which its leads send."""
+    user = visitor(request)
+    team = visible_team(user, slug)
+    visitor_whom(request, partial(actions.check_may_see, team=team))
+    form, secret, status = TeamTokenForm(sent(request)), "", 200
+    if request.method == "POST":
+        make = partial(actions.create_team_token, team=team, by=user)
+        secret = _create(form, user, make, f"tokens:{team.slug}")
+        status = 201 if secret else 422
+    rows = ApiToken.objects.of_team(team).select_related("created_by")
+    here = set(team.memberships.values_list("user", flat=True))
+    context = {
+        "team": team,
+        "form": TeamTokenForm() if secret else form,
+        "may_make": actions.leads(user, team),
+        "secret": secret,
+        "token": new_key(),
+        **_lists(rows),
+    }
+    for row in context["live"]:
+        row.maker_has_left = row.created_by_id not in here
+    return _shown(request, "accounts/team_tokens.html", context, form, status)
 
 
 @require_POST
 def revoke(request: HttpRequest, prefix: str) -> HttpResponse:
-    """End one of the person's own tokens, or anybody's for who looks after access; others look like missing ones."""
-    user = _person(request)
-    rows = ApiToken.objects.select_related("user").revocable_by(user)
+    """End one's own token, one of a team one leads, or anybody's for who looks after access; others are a 404."""
+    user = visitor(request)
+    rows = ApiToken.objects.select_related("user__pipelines_of").revocable_by(user)
     token = get_object_or_404(rows, prefix=prefix)
     actions.revoke_token(token, by=user, now=timezone.now())
+    if (team := token.user.pipelines_of) is not None:
+        messages.success(request, f"Revoked {token.name}. It works no more.")
+        return redirect("team-tokens", team.slug)
     if token.user_id != user.pk:
         messages.success(
             request, f"Revoked {token} of {token.user.name}. It works no more."
@@ -70,20 +98,22 @@ def revoke(request: HttpRequest, prefix: str) -> HttpResponse:
     return redirect("tokens")
 
 
-def _create(form: TokenForm, user: User) -> str:
-    """The secret of the new token; empty, with the reason in the form, when there is none."""
+def _create(
+    form: TokenForm, user: User, make: Callable[..., tuple[ApiToken, str]], route: str
+) -> str:
+    """The secret of what `make` makes of the form; empty, with the reason in the form, when there is none."""
     if not form.is_valid():
         return ""
     said = dict(form.cleaned_data)
     key, secrets = said.pop("token") or new_key(), list[str]()
 
     def create() -> str:
-        secrets.append(actions.create_token(user=user, now=timezone.now(), **said)[1])
+        secrets.append(make(now=timezone.now(), **said)[1])
         return reverse("tokens")
 
     body = {name: str(value) for name, value in said.items()}
     try:
-        once(user, route="page:tokens", key=key, body=body, action=create)
+        once(user, route=f"page:{route}", key=key, body=body, action=create)
     except Refused as refusal:
         form.add_error(refusal.field or None, refusal.message)
         return ""
@@ -92,9 +122,26 @@ def _create(form: TokenForm, user: User) -> str:
     return "".join(secrets)
 
 
-def _lists(user: User) -> dict[str, object]:
+def _shown(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    form: TokenForm,
+    status: int,
+) -> HttpResponse:
+    response = render(request, template, context, status=status)
+    if status == 422:
+        response.refusal = {  # type: ignore[attr-defined]
+            "detail": "The token was not created.",
+            "fields": dict(form.errors),
+        }
+    return response
+
+
+def _lists(tokens: QuerySet[ApiToken]) -> dict[str, Any]:
+    """Usable and ended ones of these tokens, the newest hundred."""
     now = timezone.now()
-    rows = list(user.tokens.all()[:100])
+    rows = list(tokens[:100])
     live = [
         token
         for token in rows
@@ -122,8 +169,3 @@ def _of_others(request: HttpRequest, user: User) -> dict[str, object]:
         "find": text,
         "found": found.order_by(newest, "-created_at")[:MOST_FOUND],
     }
-
-
-def _person(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)  # noqa: S101 - the middleware lets nobody else in
-    return request.user

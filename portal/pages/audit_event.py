@@ -19,6 +19,7 @@ from ui.parts import Fact
 
 ACTORS = {
     "person": "A person",
+    "pipelines": "A team’s pipelines, with a token of the team",
     "policy": "The policy, by itself",
     "portal": "The portal, by itself",
 }

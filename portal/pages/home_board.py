@@ -535,7 +535,8 @@ def cost_centres() -> list[Wait]:
 def without_lead() -> QuerySet[Team]:
     """Teams that hold something and that nobody with an account leads any more; whether anybody is in it, too."""
     held = Allocation.objects.live().filter(team=OuterRef("pk"))
-    people = Membership.objects.filter(team=OuterRef("pk"), user__is_active=True)
+    members = Membership.objects.of_people()
+    people = members.filter(team=OuterRef("pk"), user__is_active=True)
     leads = people.filter(part=Membership.Part.LEAD)
     return Team.objects.filter(Exists(held), ~Exists(leads)).annotate(
         has_people=Exists(people)

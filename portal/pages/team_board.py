@@ -176,9 +176,9 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
     )
     people = list(
-        team.memberships.select_related("user").order_by("-part", "user__name")[
-            : MOST_PEOPLE + 1
-        ]
+        team.memberships.of_people()
+        .select_related("user")
+        .order_by("-part", "user__name")[: MOST_PEOPLE + 1]
     )
     return {
         "team": team,

@@ -34,7 +34,11 @@ def teams(request: HttpRequest) -> HttpResponse:
     """The teams this person may see, their own first, found by name."""
     user, q = visitor(request), request.GET.get("q", "").strip()[:60]
     rows = Team.objects.visible_to(user).annotate(
-        people=Count("memberships", distinct=True),
+        people=Count(
+            "memberships",
+            filter=Q(memberships__user__pipelines_of=None),
+            distinct=True,
+        ),
         clusters=Count(
             "tenancies__cluster", filter=~Q(tenancies__stage="gone"), distinct=True
         ),

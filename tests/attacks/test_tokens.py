@@ -63,7 +63,7 @@ def everything_that_decides_or_sets(
     ]
 
 
-@pytest.mark.parametrize("scope", ["read", "ask"])
+@pytest.mark.parametrize("scope", ["read", "run", "ask"])
 def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> None:
     caller = Caller(here.people["platform_lead"], scope)
     before, calls = state_of_everything(), everything_that_decides_or_sets(here)
@@ -114,6 +114,12 @@ def test_a_token_that_asks_may_ask_and_run_work_and_change_nothing_else() -> Non
             for name in ("create", "again", "resume", "stop", "limit")
         ),
         *(("NotebookEndpoint", name) for name in ("launch", "start", "stop")),
+    }
+
+
+def test_a_token_that_runs_may_run_training_and_change_nothing_else() -> None:
+    assert named("running") == {
+        ("RunEndpoint", name) for name in ("create", "again", "resume", "stop", "limit")
     }
 
 

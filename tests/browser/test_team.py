@@ -18,6 +18,7 @@ PAGES = [
     "/clusters/training/",
     "/audit/",
     "/tokens/",
+    "/teams/vision/tokens",
     "/palette?q=v",
     "/clusters/new",
     "/clusters/training/flavors/new",

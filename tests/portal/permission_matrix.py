@@ -45,10 +45,11 @@ ROLES = (
     "leadership",
     "auditor",
     "read_token",
+    "run_token",
     "ask_token",
 )
 # Of a platform lead, who may do more than their tokens.
-TOKENS = ("read_token", "ask_token")
+TOKENS = ("read_token", "run_token", "ask_token")
 # Whoever sees no team but their own: for them another team's thing and a missing one are the same.
 BOUND = ("anonymous", "outsider", "member", "team_lead")
 OBJECTS = ("own", "other", "missing")
@@ -134,6 +135,9 @@ class Prober:
         self.tokens = {role: token_of(user) for role, user in here.people.items()}
         self.tokens["read_token"] = token_of(
             here.people["platform_lead"], ApiToken.Scope.READ
+        )
+        self.tokens["run_token"] = token_of(
+            here.people["platform_lead"], ApiToken.Scope.RUN
         )
         self.tokens["ask_token"] = token_of(
             here.people["platform_lead"], ApiToken.Scope.ASK

@@ -12,10 +12,12 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts.models import ApiToken
+from accounts.models import ApiToken, Membership
 from accounts.roles import Role
-from accounts.tokens.actions import revoke_token
+from accounts.tokens.actions import create_team_token, revoke_token
 from allocations.models import Allocation
+from audit.events import Kind
+from audit.models import Event
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller, address
@@ -546,3 +548,43 @@ def test_places_and_templates_are_what_a_submission_takes(watched: Watched) -> N
     assert (
         Caller(factories.person("Mallory Finch")).get("places/").json()["results"] == []
     )
+
+
+def test_a_token_of_the_team_runs_training_and_asks_for_nothing(
+    watched: Watched,
+) -> None:
+    Membership.objects.filter(team=watched.team, user=watched.ada).update(part="lead")
+    _, secret = create_team_token(
+        team=watched.team,
+        name="nightly",
+        scope="run",
+        days=30,
+        by=watched.ada,
+        now=timezone.now(),
+    )
+    pipeline, ada = Caller(), Caller(watched.ada)
+    pipeline.headers = {"Authorization": f"Bearer {secret}"}
+    made = pipeline.post("runs/", body(watched), key="tonight")
+    assert made.status_code == 201, made.content
+    again = pipeline.post("runs/", body(watched), key="tonight")
+    assert again.json()["id"] == made.json()["id"]
+    assert made.json()["requester"]["name"] == f"{watched.team.name} (pipelines)"
+    run = Run.objects.get()
+    look_after(run)
+    job = watched.kubernetes.get(("batch/v1", "Job"), run.name, watched.namespace)
+    assert job is not None
+    event = Event.objects.get(kind=Kind.RUN_SUBMITTED)
+    assert event.actor_kind == "pipelines"
+    assert "nightly" in event.details["called_with"]
+    for path, sent in (
+        ("requests/", {}),
+        (f"places/{watched.tenancy.pk}/notebooks/", {}),
+        ("tokens/", {"name": "more", "scope": "read", "days": 1}),
+    ):
+        answer = pipeline.post(path, sent)
+        assert (answer.status_code, answer.json()["code"]) == (
+            403,
+            "permission_denied",
+        ), path
+    assert ada.post(f"runs/{run.pk}/stop/").status_code == 200
+    assert Event.objects.get(kind=Kind.RUN_STOPPED).actor_name == watched.ada.name

@@ -83,7 +83,8 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     previews = frozenset(
         {"preview", "again_preview", "resume_preview", "limit_preview"}
     )
-    asking = frozenset({"create", "again", "resume", "stop", "limit"})
+    running = frozenset({"create", "again", "resume", "stop", "limit"})
+    asking = running
     reasons: Mapping[int, Explanation] = {}
 
     def get_queryset(self) -> QuerySet[Run]:
