@@ -15,9 +15,11 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team, User
 from accounts.replay import Answer, answer_once
 from accounts.roles import Permission
-from fleet import actions
 from fleet.authority import MAX_LENGTH
+from fleet.clusters import actions as cluster_actions
 from fleet.egress import LONGEST_HOST, MAX_NAMES, MAX_PORTS, MAX_RANGES
+from fleet.flavors import actions as flavor_actions
+from fleet.flavors.checks import EFFECTS
 from fleet.models import Cluster, Flavor
 from fleet.removing import remove_cluster, remove_flavor
 from fleet.write_off import write_off
@@ -444,7 +446,7 @@ class TaintSerializer(StrictSerializer):
 
     key = Text(max_length=317)
     value = Text(max_length=63, required=False, allow_blank=True)
-    effect = Choice(choices=actions.EFFECTS)
+    effect = Choice(choices=EFFECTS)
 
 
 class FlavorChangeSerializer(StrictSerializer):
@@ -561,7 +563,9 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
     def partial_update(self, request: Request, name: str) -> Response:
         """Change a cluster (platform leads); its name stays."""
         values = self.body(ClusterChangeSerializer, partial=True)
-        actions.change_cluster(self.get_object().pk, values=values, by=self.caller)
+        cluster_actions.change_cluster(
+            self.get_object().pk, values=values, by=self.caller
+        )
         return Response(self.shown(self.get_object(), ClusterSerializer))
 
     @extend_schema(
@@ -578,14 +582,16 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         """Have the cluster be the API server that its kubeconfig leads to now (platform leads)."""
         found = self.body(AcceptIdentitySerializer)["identity_found"]
         return self._accept(
-            lambda pk: actions.accept_identity(pk, found=found, by=self.caller)
+            lambda pk: cluster_actions.accept_identity(pk, found=found, by=self.caller)
         )
 
     @extend_schema(request=None, responses=ClusterSerializer)
     @action(detail=True, methods=["post"], url_path="accept-capacity")
     def accept_capacity(self, request: Request, name: str) -> Response:
         """Believe at the next look how many nodes the cluster lists, however few (platform leads)."""
-        return self._accept(lambda pk: actions.accept_capacity(pk, by=self.caller))
+        return self._accept(
+            lambda pk: cluster_actions.accept_capacity(pk, by=self.caller)
+        )
 
     @extend_schema(request=WriteOffSerializer, responses=ClusterSerializer)
     @action(detail=True, methods=["post"], url_path="write-off")
@@ -606,7 +612,7 @@ class ClusterEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint
         return answer_once(self.request, change)
 
     def _add(self, values: dict[str, Any]) -> Answer:
-        cluster = actions.add_cluster(
+        cluster = cluster_actions.add_cluster(
             name=values.pop("name"), values=values, by=self.caller
         )
         shown = self.get_queryset().get(pk=cluster.pk)
@@ -645,7 +651,7 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
         """Change a kind of GPU (platform leads); its name and cluster stay."""
         values = self.body(ChangedFlavorSerializer, partial=True)
         is_meant = values.pop("price_is_meant", False)
-        flavor = actions.change_flavor(
+        flavor = flavor_actions.change_flavor(
             self.get_object().pk,
             values=values,
             by=self.caller,
@@ -663,7 +669,7 @@ class FlavorEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint)
 
     def _add(self, values: dict[str, Any]) -> Answer:
         cluster = get_object_or_404(Cluster, name=values.pop("cluster"))
-        flavor = actions.add_flavor(
+        flavor = flavor_actions.add_flavor(
             cluster, name=values.pop("name"), values=values, by=self.caller
         )
         return Answer(

@@ -7,7 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from audit.actors import Actor
-from fleet import actions, planned_maintenance
+from fleet import planned_maintenance
+from fleet.clusters.actions import add_cluster, change_cluster
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from web.refusals import BadInput
 
@@ -18,9 +20,9 @@ SETTINGS = Actor("settings", "", "The installation's settings")
 def declare(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
     """Add what is declared and not there, change what differs, and leave everything else; returns what was done.
 
-    Each cluster has `name`, what fleet.actions.CLUSTER_FIELDS names, and `flavors` likewise, but no maintenance: a file
-    that is read anew would plan anew what is over or was taken back. Raises Refused naming the field, with nothing
-    changed.
+    Each cluster has `name`, what fleet.clusters.actions.CLUSTER_FIELDS names, and `flavors` likewise, but no
+    maintenance: a file that is read anew would plan anew what is over or was taken back.
+    Raises Refused naming the field, with nothing changed.
     """
     done: list[str] = []
     for declared in clusters:
@@ -34,13 +36,13 @@ def declare(clusters: Sequence[Mapping[str, Any]]) -> list[str]:
             )
         cluster = Cluster.objects.filter(name=name).first()
         if cluster is None:
-            cluster = actions.add_cluster(name=name, values=values, by=SETTINGS)
+            cluster = add_cluster(name=name, values=values, by=SETTINGS)
             done.append(f"added cluster {name}")
         elif cluster.written_off_at is not None:
             done.append(f"left out cluster {name}, which is written off")
             continue
         else:
-            actions.change_cluster(cluster.pk, values=values, by=SETTINGS)
+            change_cluster(cluster.pk, values=values, by=SETTINGS)
         for flavor in flavors:
             done += _declare_flavor(cluster, dict(flavor))
     return done
@@ -60,9 +62,9 @@ def _declare_flavor(cluster: Cluster, values: dict[str, Any]) -> list[str]:
         ) from error
     known = Flavor.objects.filter(cluster=cluster, name=name).first()
     if known is None:
-        actions.add_flavor(cluster, name=name, values=values, by=SETTINGS)
+        add_flavor(cluster, name=name, values=values, by=SETTINGS)
         return [f"added flavor {name} of {cluster.name}"]
-    actions.change_flavor(known.pk, values=values, by=SETTINGS, price_is_meant=True)
+    change_flavor(known.pk, values=values, by=SETTINGS, price_is_meant=True)
     return []
 
 

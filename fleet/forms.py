@@ -9,15 +9,12 @@ from django import forms
 from django.db.models import Sum
 
 from fleet import planned_maintenance
-from fleet.actions import (
-    CLUSTER_FIELDS,
-    DEFAULT_BORROW_PERCENT,
-    FLAVOR_FIELDS,
-    MOMENTS,
-)
 from fleet.announcing import teams_on
+from fleet.clusters.actions import CLUSTER_FIELDS, DEFAULT_BORROW_PERCENT
+from fleet.flavors.actions import FLAVOR_FIELDS
 from fleet.models import Cluster, Flavor
 from fleet.names import WHOLE_GPU
+from fleet.values import MOMENTS
 from ui.amounts import gpus
 from web.edits import KeepsOthersEdits
 from web.fields import AmountField, MomentField, PlainNumberField, StrictForm

@@ -6,7 +6,7 @@ from django.db.models import ProtectedError
 from accounts.models import User
 from audit.events import Kind
 from audit.log import record
-from fleet.actions import locked, manages_clusters
+from fleet.clusters.actions import locked, manages_clusters
 from fleet.models import Cluster, Flavor
 from web.refusals import Conflict
 

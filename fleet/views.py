@@ -17,7 +17,8 @@ from django.views.decorators.http import (
 from accounts.current_user import add_refusal, sent, visitor, with_refusal
 from accounts.models import Team, User
 from accounts.roles import Permission
-from fleet import actions
+from fleet.clusters import actions as cluster_actions
+from fleet.flavors import actions as flavor_actions
 from fleet.forms import ClusterForm, FlavorForm, WriteOffForm
 from fleet.models import Cluster, Flavor
 from fleet.presenting import card
@@ -46,7 +47,7 @@ def cluster_new(request: HttpRequest) -> HttpResponse:
     user, form = _lead(request), ClusterForm(sent(request))
 
     def act() -> Cluster:
-        return actions.add_cluster(
+        return cluster_actions.add_cluster(
             name=form.cleaned_data["name"], values=form.values(), by=user
         )
 
@@ -60,7 +61,7 @@ def cluster_edit(request: HttpRequest, name: str) -> HttpResponse:
     form = ClusterForm(sent(request), instance=cluster)
 
     def act() -> Cluster:
-        return actions.change_cluster(cluster.pk, values=form.values(), by=user)
+        return cluster_actions.change_cluster(cluster.pk, values=form.values(), by=user)
 
     return _answer(
         request,
@@ -78,7 +79,9 @@ def accept_identity(request: HttpRequest, name: str) -> HttpResponse:
     user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
     found = request.POST.get("identity_found", "")
     return _accept(
-        request, name, lambda: actions.accept_identity(cluster.pk, found=found, by=user)
+        request,
+        name,
+        lambda: cluster_actions.accept_identity(cluster.pk, found=found, by=user),
     )
 
 
@@ -86,7 +89,9 @@ def accept_identity(request: HttpRequest, name: str) -> HttpResponse:
 def accept_capacity(request: HttpRequest, name: str) -> HttpResponse:
     """Believe how many nodes a cluster lists."""
     user, cluster = _lead(request), get_object_or_404(Cluster, name=name)
-    return _accept(request, name, lambda: actions.accept_capacity(cluster.pk, by=user))
+    return _accept(
+        request, name, lambda: cluster_actions.accept_capacity(cluster.pk, by=user)
+    )
 
 
 def _accept(
@@ -110,7 +115,7 @@ def flavor_new(request: HttpRequest, name: str) -> HttpResponse:
     form = FlavorForm(sent(request), cluster=cluster)
 
     def act() -> Cluster:
-        return actions.add_flavor(
+        return flavor_actions.add_flavor(
             cluster, name=form.cleaned_data["name"], values=form.values(), by=user
         ).cluster
 
@@ -134,7 +139,7 @@ def flavor_edit(request: HttpRequest, name: str, flavor: str) -> HttpResponse:
     form = FlavorForm(sent(request), instance=row, cluster=row.cluster)
 
     def act() -> Cluster:
-        return actions.change_flavor(
+        return flavor_actions.change_flavor(
             row.pk,
             values=form.values(),
             by=user,

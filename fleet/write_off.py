@@ -9,7 +9,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
-from fleet.actions import locked
+from fleet.clusters.actions import locked
 from fleet.models import Cluster
 from ui.amounts import moment
 from web.refusals import BadInput, Conflict, NoRight, Refused

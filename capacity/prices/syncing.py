@@ -12,7 +12,7 @@ from capacity.prices.listed import list_prices
 from capacity.prices.models import PriceRegion
 from capacity.prices.shipped import VM_PRICES
 from connectors.errors import ConnectorError, TemporaryError
-from fleet.actions import take_list_price
+from fleet.flavors.actions import take_list_price
 from fleet.models import Cluster, Flavor
 from reconciling.backoff import Backoff
 

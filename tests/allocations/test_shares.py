@@ -13,7 +13,8 @@ from allocations.actions import grant
 from allocations.share_actions import set_shares
 from allocations.sync import keep_in_step
 from audit.models import Event
-from fleet.actions import change_cluster, change_flavor
+from fleet.clusters.actions import change_cluster
+from fleet.flavors.actions import change_flavor
 from fleet.models import Cluster, Flavor
 from provisioning.actions import create_tenancy
 from provisioning.clusters.installation import mark

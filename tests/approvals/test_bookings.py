@@ -26,7 +26,7 @@ from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
 from audit.models import Event
 from checks.allocations import desired_is_held, granted_once
-from fleet.actions import change_flavor
+from fleet.flavors.actions import change_flavor
 from fleet.models import Flavor
 from notices.models import Notice
 from provisioning.models import Isolation, Tenancy

@@ -18,7 +18,7 @@ from capacity.prices import actions, syncing
 from capacity.prices.doubts import doubted
 from capacity.prices.listed import list_prices
 from capacity.tasks import read_prices, read_prices_of
-from fleet.actions import change_flavor, take_list_price
+from fleet.flavors.actions import change_flavor, take_list_price
 from fleet.models import Flavor
 from notices.models import Notice
 from sandbox.azure import prices as sandbox_prices

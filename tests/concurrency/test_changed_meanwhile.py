@@ -9,7 +9,7 @@ from accounts.directory.sweep import take_groups
 from accounts.models import User
 from approvals.decisions.actions import approve
 from approvals.models import Request
-from fleet.actions import change_flavor
+from fleet.flavors.actions import change_flavor
 from fleet.models import Flavor
 from policy.document import Thresholds
 from tests import factories

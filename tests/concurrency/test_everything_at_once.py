@@ -26,7 +26,8 @@ from approvals.decisions import actions as decisions
 from approvals.decisions.routing import open_step
 from approvals.models import Request
 from approvals.requests import actions as approvals
-from fleet.actions import change_cluster, change_flavor
+from fleet.clusters.actions import change_cluster
+from fleet.flavors.actions import change_flavor
 from fleet.models import Flavor
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.actions import look_again

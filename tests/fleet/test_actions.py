@@ -4,7 +4,7 @@ import pytest
 
 from accounts.roles import Role
 from audit.models import Event
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import Cluster
 from tests import factories
 from web.refusals import BadInput

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.models import Event
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.declared import declare
 from fleet.models import Cluster
 from notices.models import Delivery, Notice

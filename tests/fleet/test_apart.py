@@ -7,7 +7,7 @@ from django.test import Client
 
 from accounts.models import Team, User
 from accounts.roles import Role
-from fleet.actions import add_flavor, change_flavor
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from tests import factories
 from tests.calling import Caller

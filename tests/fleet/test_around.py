@@ -7,7 +7,8 @@ from django.test import Client
 
 from accounts.models import User
 from accounts.roles import Role
-from fleet.actions import add_flavor, change_cluster, change_flavor
+from fleet.clusters.actions import change_cluster
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from tests import factories
 from web.refusals import BadInput, Conflict

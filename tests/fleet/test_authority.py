@@ -17,8 +17,8 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Role
 from audit.models import Event
-from fleet.actions import add_cluster, change_cluster
 from fleet.authority import AuthorityRefused, authority_of, certificates_from
+from fleet.clusters.actions import add_cluster, change_cluster
 from fleet.models import Cluster
 from provisioning.clusters.access import use_of
 from tests import factories

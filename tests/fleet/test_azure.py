@@ -4,7 +4,8 @@ import pytest
 
 from accounts.models import User
 from accounts.roles import Role
-from fleet import actions
+from fleet.clusters.actions import add_cluster, change_cluster
+from fleet.flavors.actions import change_flavor
 from fleet.models import Cluster, Flavor, gpus_obtainable
 from tests import factories
 from tests.calling import Caller
@@ -22,7 +23,7 @@ def lead() -> User:
 
 def change(cluster: Cluster, lead: User, **values: str) -> Cluster:
     """Change a cluster."""
-    return actions.change_cluster(cluster.pk, values=values, by=lead)
+    return change_cluster(cluster.pk, values=values, by=lead)
 
 
 def test_a_cluster_in_azure_has_a_resource_id_that_leads_alone_see(lead: User) -> None:
@@ -72,24 +73,22 @@ def test_a_managed_cluster_is_registered_once_however_it_is_written(lead: User) 
         "azure_id": AKS.lower(),
     }
     with pytest.raises(Conflict, match="Another cluster has this resource id"):
-        actions.add_cluster(name="third", values=values, by=lead)
+        add_cluster(name="third", values=values, by=lead)
 
 
 def test_a_node_pool_is_named_where_there_is_azure(lead: User) -> None:
     cluster = factories.cluster("training")
     flavor = factories.flavor(cluster, "a100")
     with pytest.raises(BadInput, match="Azure resource id of Training first"):
-        actions.change_flavor(flavor.pk, values={"node_pool": "a100"}, by=lead)
+        change_flavor(flavor.pk, values={"node_pool": "a100"}, by=lead)
     change(cluster, lead, azure_id=AKS)
     assert (
-        actions.change_flavor(
-            flavor.pk, values={"node_pool": "a100"}, by=lead
-        ).node_pool
+        change_flavor(flavor.pk, values={"node_pool": "a100"}, by=lead).node_pool
         == "a100"
     )
     for wrong in ("A100", "a-100", "a" * 13, "1a"):
         with pytest.raises(BadInput, match=r"12 (small letters|characters)"):
-            actions.change_flavor(flavor.pk, values={"node_pool": wrong}, by=lead)
+            change_flavor(flavor.pk, values={"node_pool": wrong}, by=lead)
 
 
 def test_a_pool_that_azure_keeps_small_offers_what_azure_allows() -> None:

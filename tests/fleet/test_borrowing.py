@@ -7,7 +7,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Role
 from allocations.sync import keep_in_step
-from fleet.actions import add_cluster
+from fleet.clusters.actions import add_cluster
 from fleet.models import Cluster
 from provisioning.desired.manifests import GPU, tenancy_objects
 from provisioning.desired.quantities import counted

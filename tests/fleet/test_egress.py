@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from accounts.roles import Role
-from fleet.actions import add_cluster, change_cluster
+from fleet.clusters.actions import add_cluster, change_cluster
 from fleet.egress import CLOSED, PRIVATE, EgressRefused, EgressRule, egress_from
 from fleet.models import Cluster
 from tests import factories

@@ -7,7 +7,7 @@ import pytest
 from accounts.models import User
 from accounts.roles import Role
 from audit.models import Event
-from fleet.actions import add_flavor, change_flavor
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from fleet.presenting import bar
 from tests import factories

@@ -5,7 +5,7 @@ from django.test import Client
 
 from accounts.roles import Role
 from audit.models import Event
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.declared import declare
 from fleet.models import Cluster
 from tests import factories

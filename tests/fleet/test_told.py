@@ -6,7 +6,7 @@ from accounts.models import User
 from accounts.roles import Role
 from allocations.models import Allocation
 from audit.models import Event
-from fleet.actions import add_flavor, change_flavor
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from fleet.presenting import bar
 from provisioning.models import Tenancy

@@ -18,7 +18,7 @@ from capacity.models import MachinePrice, NodePool, PastPrice, PriceRegion
 from capacity.prices import actions, syncing
 from catalogue import actions as offering_actions
 from connectors.azure.retail_prices import Price
-from fleet.actions import change_flavor
+from fleet.flavors.actions import change_flavor
 from fleet.models import Flavor
 from insights.prices.charting import Point, chart
 from tests import factories

@@ -18,8 +18,9 @@ from capacity.registry.actions import is_on_platform
 from checks.invariants import BOOKS
 from connectors.errors import TemporaryError
 from connectors.jupyterhub import HubServer
-from fleet import actions as fleet
+from fleet.clusters.actions import change_cluster
 from fleet.declared import declare
+from fleet.flavors.actions import add_flavor, change_flavor
 from fleet.models import Cluster, Flavor
 from fleet.write_off import write_off
 from notebooks.hubs.actions import connect
@@ -246,16 +247,12 @@ def test_it_is_changed_no_more_and_holds_up_no_declaration(scene: Scene) -> None
     cluster = go_away(scene)
     end_of_it(scene)
     with pytest.raises(Conflict, match="is written off"):
-        fleet.change_cluster(
-            cluster.pk, values={"title": "Training East"}, by=scene.priya
-        )
+        change_cluster(cluster.pk, values={"title": "Training East"}, by=scene.priya)
     with pytest.raises(Conflict, match="is written off"):
-        fleet.change_flavor(
-            scene.flavor.pk, values={"is_offered": True}, by=scene.priya
-        )
+        change_flavor(scene.flavor.pk, values={"is_offered": True}, by=scene.priya)
     kind = {"product": "H100", "memory_gb": 80, "gpus_per_node": 8}
     with pytest.raises(Conflict, match="is written off"):
-        fleet.add_flavor(
+        add_flavor(
             cluster,
             name="h100",
             values=kind | {"price_per_gpu_hour": "6.98"},

@@ -11,7 +11,7 @@ from django.utils import timezone
 from accounts.roles import Role
 from approvals.decisions.actions import approve, reject
 from approvals.models import Request
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import AKS_SERVER, Cluster
 from notices.kinds import NoticeKind
 from notices.models import Notice

@@ -14,7 +14,7 @@ from approvals.states import State
 from audit.models import Event
 from checks.clusters import look_at_clusters
 from checks.findings import Report
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import Cluster
 from fleet.write_off import write_off
 from notebooks.servers import following as notebooks

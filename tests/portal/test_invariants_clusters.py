@@ -13,7 +13,7 @@ from accounts.roles import Role
 from allocations.models import Allocation
 from audit.models import Event
 from checks.invariants import check
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import Cluster
 from portal.tasks import check_invariants
 from provisioning.clusters.observe import look_at

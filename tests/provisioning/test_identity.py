@@ -9,7 +9,7 @@ from django.test import Client
 from accounts.models import User
 from accounts.roles import Role
 from audit.models import Event
-from fleet.actions import accept_capacity, accept_identity
+from fleet.clusters.actions import accept_capacity, accept_identity
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.clusters.capacity import LOOKS_UNTIL_BELIEVED, doubt

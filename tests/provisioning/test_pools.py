@@ -7,7 +7,7 @@ import pytest
 
 from accounts.models import User
 from accounts.roles import Role
-from fleet.actions import change_flavor
+from fleet.flavors.actions import change_flavor
 from fleet.models import Cluster, Flavor
 from notices.models import Notice
 from provisioning.clusters.access import use_of

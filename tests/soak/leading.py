@@ -17,7 +17,8 @@ from approvals.fulfilment import actions as fulfilment
 from approvals.models import Request
 from approvals.policy_desk import actions as policy_actions
 from catalogue import actions as offering_actions
-from fleet.actions import change_cluster, change_flavor
+from fleet.clusters.actions import change_cluster
+from fleet.flavors.actions import change_flavor
 from fleet.models import Cluster
 from manual import actions as task_actions
 from manual.models import Task

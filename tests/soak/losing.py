@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import Cluster
 from fleet.write_off import write_off
 from tests.soak.walk import Walk

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.roles import Role
 from connectors.kubernetes import path
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from fleet.models import Cluster
 from notebooks.models import Hub, NotebookServer
 from notebooks.profiles.idle import MEASURED_FOR

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.models import User
 from accounts.roles import Role
-from fleet.actions import change_cluster
+from fleet.clusters.actions import change_cluster
 from tests import factories
 from tests.calling import Caller
 from tests.workloads.conftest import Watched

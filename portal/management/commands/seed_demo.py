@@ -24,7 +24,7 @@ from capacity.models import MachinePrice, Meter, PastPrice, PriceRegion, Reading
 from capacity.prices import syncing
 from capacity.subscriptions import observing
 from connectors.entra import Claims
-from fleet.actions import DEFAULT_BORROW_PERCENT
+from fleet.clusters.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from notebooks.profile_desk import actions as profiles
 from onboarding.actions import Enrolment, Start, onboard

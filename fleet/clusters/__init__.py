@@ -1,0 +1,1 @@
+"""Clusters: what changes about them, and what is refused."""

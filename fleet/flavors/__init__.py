@@ -1,0 +1,1 @@
+"""Kinds of GPU: what changes about them, and what is refused."""
