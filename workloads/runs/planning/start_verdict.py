@@ -1,5 +1,6 @@
 """Whether a run or a notebook starts at once, and after what else: the answer to who has not sent it yet."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from provisioning.models import Tenancy
@@ -97,71 +98,125 @@ def start_verdict(
     `taken_back` is what becomes of it when others take its GPUs: what it borrowed, or what a higher priority takes.
     `short` are the CPUs and the memory that its queue has not left for it now.
     """
-    free = pool.gpus - demand.used
-    are = "is" if free == 1 else "are"
-    held = f"{max(free, 0)} of your {pool.gpus} × {pool.title} {are} free now"
-    is_short = bool(short.waited or short.borrowed)
-    if wanted <= free and not demand.waiting and not is_short:
+    way = _way_in(wanted, pool, demand, short=short)
+    if way.is_free and not demand.waiting and not way.is_short:
         return {
             "tone": "good",
             "sentence": AT_ONCE,
-            "detail": f"{held}.",
+            "detail": _held_words(pool, way.free),
             "rules": [],
         }
+    ahead = demand.going_first(priority) if way.fits else 0
+    said = [
+        *_short_words(short, taken_back),
+        *_others_words(wanted, pool, demand, way, taken_back),
+        *_line_words(demand, way, ahead, taken_back),
+        *_time_words(demand, way),
+    ]
+    lent = ("CPUs" if way.is_free else "GPUs") if way.borrows else ""
+    return {
+        "tone": "waiting",
+        "sentence": MAY_BE_STOPPED
+        if ahead
+        else _sentence(may_borrow=lent, takes=way.takes, fits=way.fits),
+        "detail": f"{_held_words(pool, way.free)} {' '.join(said)}",
+        "rules": [],
+    }
+
+
+@dataclass(frozen=True)
+class _WayIn:
+    """How what is asked for comes by its GPUs: they are free, lent, taken from lower priorities, or it takes its turn.
+
+    `free` is how many of the team's own nothing uses, below zero while others' are borrowed; `fits` is that nothing
+    of the queue is in the way but what waits before it.
+    """
+
+    free: int
+    is_free: bool
+    is_short: bool
+    borrows: bool
+    takes: bool
+    fits: bool
+
+    @property
+    def is_by_turn(self) -> bool:
+        """Whether it starts when its turn comes and no sooner."""
+        return not (self.takes or self.borrows or self.is_short)
+
+
+def _way_in(wanted: int, pool: Pool, demand: QueueDemand, *, short: Short) -> _WayIn:
+    free = pool.gpus - demand.used
+    is_free = wanted <= free
     # What runs may have borrowed already, and nobody lends the same twice.
-    may_borrow = (
-        (wanted > free or bool(short.borrowed))
+    borrows = (
+        (not is_free or bool(short.borrowed))
         and wanted - free <= pool.borrow
         and not demand.waiting
         and not short.waited
     )
-    borrowed = wanted - max(free, 0) if may_borrow else wanted - pool.gpus
-    said = _short_words(short, taken_back)
-    said += [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
-    takes = (
-        wanted > free
-        and not may_borrow
-        and wanted <= min(free + demand.below, pool.gpus)
+    reachable = min(free + demand.below, pool.gpus)
+    return _WayIn(
+        free=free,
+        is_free=is_free,
+        is_short=bool(short.waited or short.borrowed),
+        borrows=borrows,
+        takes=not is_free and not borrows and wanted <= reachable,
+        fits=is_free and not short.waited,
     )
-    if takes:
+
+
+def _held_words(pool: Pool, free: int) -> str:
+    are = "is" if free == 1 else "are"
+    return f"{max(free, 0)} of your {pool.gpus} × {pool.title} {are} free now."
+
+
+def _others_words(
+    wanted: int, pool: Pool, demand: QueueDemand, way: _WayIn, taken_back: str
+) -> list[str]:
+    """What it borrows of others, and what it stops."""
+    borrowed = wanted - (max(way.free, 0) if way.borrows else pool.gpus)
+    said = [_borrow_words(pool, borrowed, taken_back)] if borrowed > 0 else []
+    if way.takes:
         said.append(
             f"Jobs of your team with a lower priority hold {demand.below}: as many of them as it takes are stopped "
             "for it and go back to the line."
         )
         if demand.lost:
             said.append(_lost_words(demand.lost))
+    return said
+
+
+def _line_words(
+    demand: QueueDemand, way: _WayIn, ahead: int, taken_back: str
+) -> list[str]:
+    """What waits already, and how many of it, `ahead`, take its GPUs once there are enough."""
+    said = []
     if demand.waiting:
         earlier = (
             "; the line goes by priority and age, and a smaller job may start earlier"
-            if wanted <= free
+            if way.is_free
             else ""
         )
         said.append(
             f"{_jobs(demand.waiting)} of your team wait{'s' if demand.waiting == 1 else ''} already{earlier}."
         )
-    lent = ("CPUs" if wanted <= free else "GPUs") if may_borrow else ""
-    fits = wanted <= free and not short.waited
-    ahead = demand.going_first(priority) if fits else 0
     if ahead:
         said.append(f"{_goes_first(ahead, demand.waiting)}: {taken_back}.")
-    is_by_turn = not (takes or may_borrow or is_short)
-    if is_by_turn and demand.starts_by:
-        said.append(demand.starts_by)
+    return said
+
+
+def _time_words(demand: QueueDemand, way: _WayIn) -> list[str]:
+    """By when it starts, where its turn is all that it waits for, and how long others of its size have waited."""
+    said = [demand.starts_by] if way.is_by_turn and demand.starts_by else []
     if demand.estimate is not None:
         low, high = span(demand.estimate.low), span(demand.estimate.high)
         said.append(
             f"Jobs of this size waited {low} to {high} here ({demand.estimate.samples} of them)."
         )
-    elif not (is_by_turn and demand.starts_by):
+    elif not said:
         said.append("Too few jobs of this size have waited here to say how long.")
-    return {
-        "tone": "waiting",
-        "sentence": MAY_BE_STOPPED
-        if ahead
-        else _sentence(may_borrow=lent, takes=takes, fits=fits),
-        "detail": f"{held}. {' '.join(said)}",
-        "rules": [],
-    }
+    return said
 
 
 def _sentence(*, may_borrow: str, takes: bool, fits: bool) -> str:
