@@ -142,6 +142,12 @@ class User(Row, AbstractBaseUser):
         """Whether one of the roles held gives this permission."""
         return self.is_active and bool(HOLDERS[permission] & self.roles)
 
+    @property
+    def may_call(self) -> bool:
+        """Whether tokens act as this account: as a team's pipelines, or a person whom the directory has not blocked."""
+        is_known = self.pipelines_of_id is not None or bool(self.roles)
+        return self.is_active and is_known
+
     def is_out(self, now: datetime) -> bool:
         """Whether this person is out of office, as far as is known: who cannot be known about is at work."""
         known = (

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 from celery import shared_task
@@ -14,10 +15,12 @@ from accounts.directory.app_roles import Assignments
 from accounts.directory.client import graph
 from accounts.models import Contact, Idempotency, User
 from audit import clock
-from connectors.errors import ConnectorError, PermanentError, TemporaryError
+from connectors.errors import ConnectorError, TemporaryError
 
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 100
+# After so many people in a row for whom it does not answer, the directory is away for everybody.
+AWAY_AFTER = 3
 KEPT = timedelta(days=7)
 BATCH = 1_000
 
@@ -41,7 +44,7 @@ def follow_due(now: datetime) -> None:
     """
     users = leaving.due(now, most=MOST_AT_ONCE)
     assignments = Assignments(graph())
-    answers, error = _ask(users, assignments)
+    answers, error, is_away = _ask(users, assignments)
     try:
         following.act_on(answers, graph=graph(), now=now, assignments=assignments)
     except ConnectorError as refused:
@@ -50,7 +53,7 @@ def follow_due(now: datetime) -> None:
         )
         Contact.objects.failed(now, refused.message)
         return
-    if isinstance(error, TemporaryError) or (error is not None and not answers):
+    if error is not None and (is_away or not answers):
         Contact.objects.failed(now, error.message)
         return
     if answers:
@@ -60,25 +63,36 @@ def follow_due(now: datetime) -> None:
 
 def _ask(
     users: list[User], assignments: Assignments
-) -> tuple[list[leaving.Answer], ConnectorError | None]:
-    """What the directory says of these people, and the last error; it stops at one that everybody would get."""
+) -> tuple[list[leaving.Answer], ConnectorError | None, bool]:
+    """What the directory says of these people, the last error, and whether the directory is away, which ends it.
+
+    It is away once it has not answered for several people in a row. They are asked about from both ends of the list:
+    whoever it never answers for is the most overdue of all, and several of those would stop everybody else.
+    """
     answers: list[leaving.Answer] = []
     last: ConnectorError | None = None
-    for user in users:
+    silent_in_a_row = 0
+    for user in _from_both_ends(users):
         try:
             answers.append(leaving.ask(user, graph=graph(), assignments=assignments))
-        except TemporaryError as error:
+            silent_in_a_row = 0
+        except ConnectorError as error:
             logger.warning(
-                "the directory does not answer", extra={"error": error.message}
-            )
-            return answers, error
-        except PermanentError as error:
-            logger.warning(
-                "the directory refuses",
+                "the directory says nothing of one",
                 extra={"person": user.pk, "error": error.message},
             )
             last = error
-    return answers, last
+            silent_in_a_row += isinstance(error, TemporaryError)
+            if silent_in_a_row == AWAY_AFTER:
+                return answers, error, True
+    return answers, last, False
+
+
+def _from_both_ends(users: list[User]) -> list[User]:
+    """The first, the last, the second, the last but one, and so on."""
+    half = (len(users) + 1) // 2
+    pairs = zip_longest(users[:half], reversed(users[half:]))
+    return [user for pair in pairs for user in pair if user is not None]
 
 
 def _follow_absences(users: list[User], now: datetime) -> None:

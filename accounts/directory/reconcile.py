@@ -26,7 +26,7 @@ from accounts.models import DirectoryBrake, Doubt, User
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from connectors.errors import PermanentError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.graph import Graph
 
 logger = logging.getLogger(__name__)
@@ -112,36 +112,56 @@ def _keep_harmless(
     answers: Iterable[Answer], *, graph: Graph, now: datetime
 ) -> list[Answer]:
     """Act on the answers by which nobody loses anything; returns the others."""
-    losing = []
+    losing, staying = [], []
     for answer in answers:
         if answer.loss() is not None:
             losing.append(answer)
             continue
         take(answer, now=now)
-        known_at = answer.user.managers_known_at
-        if known_at is None or known_at <= now - MANAGERS_KNOWN_FOR:
-            try:
-                follow_managers(answer.user, graph=graph, now=now)
-            except PermanentError as error:
-                # Rights are what matters here; the chain is asked for again at the next look.
-                logger.warning(
-                    "managers cannot be read", extra={"error": error.message}
-                )
+        staying.append(answer.user)
+    _follow_managers_of(staying, graph=graph, now=now)
     return losing
+
+
+def _follow_managers_of(users: Iterable[User], *, graph: Graph, now: datetime) -> None:
+    """Ask who is above these people, where that is long known; that nobody says so keeps no other from anything.
+
+    Rights are what matters here: a chain that cannot be read is asked for again at the next look.
+    """
+    for user in users:
+        known_at = user.managers_known_at
+        if known_at is not None and known_at > now - MANAGERS_KNOWN_FOR:
+            continue
+        try:
+            follow_managers(user, graph=graph, now=now)
+        except ConnectorError as error:
+            logger.warning("managers cannot be read", extra={"error": error.message})
+            if isinstance(error, TemporaryError):  # the next would wait as long
+                return
 
 
 def _sample(
     answers: Sequence[Answer], *, graph: Graph, now: datetime, assignments: Assignments
 ) -> list[Answer]:
-    """Answers about others, most lately confirmed first: one loss says nothing of whether many are lost."""
+    """Answers about others, most lately confirmed first: one loss says nothing of whether many are lost.
+
+    Of whom the directory says nothing now is left out; raises ConnectorError where it says nothing of anybody.
+    """
     others = people.present().exclude(pk__in=[answer.user.pk for answer in answers])
     lately = others.filter(groups_known_at__lte=now).order_by(
         F("groups_known_at").desc(), "pk"
     )
     missing = max(SAMPLE - len(answers), 0)
-    return [
-        ask(user, graph=graph, assignments=assignments) for user in lately[:missing]
-    ]
+    found: list[Answer] = []
+    last: ConnectorError | None = None
+    for user in lately[:missing]:
+        try:
+            found.append(ask(user, graph=graph, assignments=assignments))
+        except ConnectorError as error:
+            last = error
+    if last is not None and not found:
+        raise last
+    return found
 
 
 @transaction.atomic

@@ -59,6 +59,8 @@ def create_team_token(
     nothing, so that nobody decides what they asked for by it. Promises and errors otherwise as `create_token`, and
     NoRight for who does not lead the team.
     """
+    # Who is being taken out of the team at this moment is waited for.
+    User.objects.select_for_update(no_key=True).get(pk=by.pk)
     if not leads(by, team):
         raise NoRight(NOT_A_LEAD, code="not_a_lead")
     if scope not in TEAM_SCOPES:
@@ -127,8 +129,12 @@ def _made(
             field="days",
         )
     name = checked_name(name, field="name")
-    # Two that are made at once count each other.
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    # Two that are made at once count each other, and one that is made while its person's access ends is not made.
+    owner = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if not owner.may_call:
+        raise NoRight(
+            "This account is disabled. Ask your administrator.", code="account_disabled"
+        )
     if user.tokens.usable(now).count() >= MOST_TOKENS:
         whose = "You have" if created_by is None else "The team has"
         raise Conflict(

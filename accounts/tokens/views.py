@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -19,9 +19,10 @@ from accounts.idempotency import new_key, once
 from accounts.models import ApiToken, User
 from accounts.roles import Permission
 from accounts.tokens import actions
+from accounts.tokens.models import ApiTokenQuerySet
 from web.refusals import Refused
 
-LONGEST_SEARCH, MOST_FOUND = 120, 50
+LONGEST_SEARCH, MOST_FOUND, MOST_ENDED = 120, 50, 100
 SENT_BEFORE = (
     "It was created when you sent this before, and its secret was shown then. If you have not kept that, revoke the "
     "token and create another."
@@ -138,20 +139,13 @@ def _shown(
     return response
 
 
-def _lists(tokens: QuerySet[ApiToken]) -> dict[str, Any]:
-    """Usable and ended ones of these tokens, the newest hundred."""
-    now = timezone.now()
-    rows = list(tokens[:100])
-    live = [
-        token
-        for token in rows
-        if token.revoked_at is None
-        and token.suspended_by_id is None
-        and token.expires_at > now
-    ]
+def _lists(tokens: ApiTokenQuerySet) -> dict[str, Any]:
+    """All usable ones of these tokens, and those that ended last."""
+    live = list(tokens.usable(timezone.now()))
+    ended = tokens.exclude(pk__in=[token.pk for token in live])
     return {
         "live": live,
-        "over": [token for token in rows if token not in live],
+        "over": list(ended[:MOST_ENDED]),
         "scopes": ApiToken.Scope,
     }
 

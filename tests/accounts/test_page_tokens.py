@@ -1,11 +1,14 @@
 """The page of personal tokens."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.directory.models import Reason
+from accounts.directory.sweep import end_access
 from accounts.models import ApiToken, User
 from accounts.roles import Role
 from accounts.tokens.actions import create_token, revoke_token
@@ -157,3 +160,34 @@ def test_the_action_itself_lets_no_stranger_revoke(ada: User) -> None:
     )
     with pytest.raises(NoRight):
         revoke_token(token, by=factories.person("Mallory"), now=timezone.now())
+
+
+def test_every_usable_token_is_listed_however_many_have_ended(
+    client: Client, ada: User
+) -> None:
+    at = timezone.now() - timedelta(days=120)
+    first, _ = create_token(user=ada, name="pipeline", scope="write", days=365, now=at)
+    for day in range(1, 102):
+        made_at = at + timedelta(days=day)
+        create_token(user=ada, name=f"{day}", scope="read", days=1, now=made_at)
+    page = client.get("/tokens/")
+    assert page.context["live"] == [first]
+    assert len(page.context["over"]) == 100
+
+
+def test_no_token_is_made_for_somebody_whose_access_ends_at_this_moment(
+    ada: User,
+) -> None:
+    seen = User.objects.get(pk=ada.pk)
+    assert seen.roles  # as her page read them when the request came in
+    end_access(ada.pk, reason=Reason.BLOCKED, now=timezone.now())
+    with pytest.raises(NoRight) as refused:
+        create_token(user=seen, name="left", scope="read", days=9, now=timezone.now())
+    assert refused.value.code == "account_disabled"
+
+
+def test_a_token_of_a_person_without_any_role_opens_nothing(ada: User) -> None:
+    caller = Caller(ada)
+    assert caller.get("me/").status_code == 200
+    ada.roles_held.all().delete()
+    assert caller.get("me/").status_code == 401

@@ -19,7 +19,7 @@ from accounts.tasks import MOST_AT_ONCE, follow_directory, follow_due
 from accounts.tokens.actions import create_token
 from audit.events import Kind
 from audit.models import Event
-from connectors.errors import PermanentError
+from connectors.errors import PermanentError, TemporaryError
 from connectors.graph import Graph, Person
 from sandbox.world import ARCHIVES, archive_id, group_id, person_id
 from tests import factories
@@ -275,3 +275,46 @@ def as_another(kind: type[Graph]) -> Graph:
     """The portal's own Graph with some answers changed."""
     made = graph()
     return kind(made._token, made._base, str(made._session.verify))
+
+
+def followed_for_an_hour() -> None:
+    at = timezone.now()
+    for minutes in range(60):
+        follow_due(at + timedelta(minutes=minutes))
+
+
+def test_several_whom_the_directory_never_answers_for_keep_nobody_elses_access(
+    directory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = {person_id(number) for number in (2, 3, 4, 5)}
+    long_ago = timezone.now() - timedelta(hours=9)
+    for oid in slow:
+        factories.person(oid=oid, groups_known_at=long_ago)
+    ada = known(1, "Ada Okafor", [group_id(1)])
+    known(6, "Somebody whom it knows", [])
+    original = Graph.groups_of
+
+    def groups_of(graph: Graph, oid: str) -> set[str]:
+        if oid in slow:
+            raise TemporaryError("Graph does not answer within 10 seconds")
+        return original(graph, oid)
+
+    monkeypatch.setattr(Graph, "groups_of", groups_of)
+    directory.sandbox.directory.set_enabled(person_id(1), False)
+    followed_for_an_hour()
+    assert User.objects.get(pk=ada.pk).roles == frozenset()
+
+
+def test_managers_that_are_away_keep_nobody_in(
+    directory: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = known(1, "Ada Okafor", [group_id(1)], managers_known_at=None)
+    known(3, "Chloe Lindqvist", [], managers_known_at=None)
+
+    def away(graph: Graph, oid: str) -> None:
+        raise TemporaryError("Graph answered 503 for the manager")
+
+    monkeypatch.setattr(Graph, "manager_chain", away)
+    directory.sandbox.directory.set_enabled(person_id(1), False)
+    followed_for_an_hour()
+    assert User.objects.get(pk=ada.pk).roles == frozenset()
