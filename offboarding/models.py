@@ -113,8 +113,10 @@ class Departure(models.Model):
 
     @property
     def retained_until(self) -> datetime:
-        """Until when everything can be restored."""
-        return self.leaves_at + timedelta(days=self.retention_days)
+        """Until when everything can be restored: later than was said where work stopped late."""
+        planned = self.leaves_at + timedelta(days=self.retention_days)
+        kept = (place.tenancy.kept_until for place in self.places.all())
+        return max([planned, *(until for until in kept if until is not None)])
 
 
 class DeparturePlace(models.Model):

@@ -75,15 +75,25 @@ def delete_due(*, now: datetime) -> None:
 
 
 def _due(now: datetime) -> list[Due]:
-    rows = DeparturePlace.objects.filter(
-        is_open=True, tenancy__stage=Stage.RETAINED, tenancy__retained_until__lte=now
-    ).order_by("tenancy__retained_until", "tenancy")
-    said = rows.values_list(
-        "tenancy", "departure", "departure__held_back_at", "departure__agreed_at"
+    rows = (
+        DeparturePlace.objects.filter(
+            is_open=True,
+            tenancy__stage=Stage.RETAINED,
+            tenancy__retained_until__lte=now,
+            tenancy__drained_at__isnull=False,
+        )
+        .select_related("tenancy", "departure")
+        .order_by("tenancy__retained_until", "tenancy")
     )
     return [
-        Due(place, departure, held is not None, agreed is not None)
-        for place, departure, held, agreed in said
+        Due(
+            row.tenancy_id,
+            row.departure_id,
+            row.departure.held_back_at is not None,
+            row.departure.agreed_at is not None,
+        )
+        for row in rows
+        if (until := row.tenancy.kept_until) is not None and until <= now
     ]
 
 

@@ -93,6 +93,7 @@ def drain(
         actor=actor,
         now=now,
         retained_until=retained_until,
+        drained_at=None,
         stop=Stop.DRAIN,
     )
     return True
@@ -111,6 +112,7 @@ def restore(tenancy_id: int, *, actor: Actor, now: datetime) -> Tenancy:
         now=now,
         leaves_at=None,
         retained_until=None,
+        drained_at=None,
         stop=Stop.NONE,
         is_protected=True,
     )
@@ -118,13 +120,13 @@ def restore(tenancy_id: int, *, actor: Actor, now: datetime) -> Tenancy:
 
 @transaction.atomic
 def remove(tenancy_id: int, *, actor: Actor, now: datetime) -> bool:
-    """Have a worker delete what was kept until its date; False, and nothing changed, before it."""
+    """Have a worker delete what was kept until its date; False, and nothing changed, before it.
+
+    Nothing is deleted where work has not stopped, nor before it was kept as long as was said after that.
+    """
     tenancy = locked(tenancy_id)
-    if (
-        tenancy.stage != Stage.RETAINED
-        or tenancy.retained_until is None
-        or tenancy.retained_until > now
-    ):
+    kept_until = tenancy.kept_until
+    if tenancy.stage != Stage.RETAINED or kept_until is None or kept_until > now:
         return False
     _begin_removing(tenancy, actor=actor, now=now)
     return True

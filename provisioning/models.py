@@ -1,6 +1,6 @@
 """A team's presence on a cluster: what should be there, and what was seen of it."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import F, Q
@@ -26,6 +26,10 @@ __all__ = [
     "Tenancy",
     "TenancyQuerySet",
 ]
+
+
+# Work that stops this late on its date stops in time: what was told of what follows stands.
+IN_TIME = timedelta(hours=1)
 
 
 class Isolation(models.TextChoices):
@@ -117,6 +121,8 @@ class Tenancy(Row, Reconciled):
     stop = models.CharField(max_length=12, default=Stop.NONE, db_default="None")
     leaves_at = models.DateTimeField(null=True)
     retained_until = models.DateTimeField(null=True)
+    # When work had stopped on its cluster, of what is kept: late where the cluster, or every worker, was away.
+    drained_at = models.DateTimeField(null=True)
     gone_at = models.DateTimeField(null=True)
 
     objects = TenancyQuerySet.as_manager()
@@ -235,6 +241,21 @@ class Tenancy(Row, Reconciled):
     def is_settled(self) -> bool:
         """Whether the newest generation is true on the cluster."""
         return self.is_true and self.observed_generation == self.generation
+
+    @property
+    def kept_until(self) -> datetime | None:
+        """Until when what it leaves is kept: as long after work stopped as was said; None while it has not stopped.
+
+        Within an hour of its date work stops in time, and then the date stands that was told.
+        """
+        if (
+            self.drained_at is None
+            or self.leaves_at is None
+            or self.retained_until is None
+        ):
+            return None
+        late = self.drained_at - self.leaves_at
+        return self.retained_until + (late if late > IN_TIME else timedelta())
 
     @property
     def not_true_since(self) -> datetime:

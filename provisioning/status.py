@@ -14,6 +14,7 @@ from connectors.errors import ConnectorError, PermanentError
 from provisioning.desired.plan import Key
 from provisioning.drift.reconcile import Drifts, close, drifted
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from reconciling import failpoints
 from reconciling.conditions import READY, Condition, upsert
 from reconciling.lease import Lease
@@ -138,6 +139,8 @@ def _outcome(
         fields |= {"observed_generation": tenancy.generation, "attempts": 0}
         if not tenancy.is_settled:
             fields["true_since"] = now
+        if tenancy.stage == Stage.RETAINED and tenancy.drained_at is None:
+            fields["drained_at"] = now
     return fields
 
 

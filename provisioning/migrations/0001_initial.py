@@ -190,6 +190,7 @@ class Migration(migrations.Migration):
                 ),
                 ("leaves_at", models.DateTimeField(null=True)),
                 ("retained_until", models.DateTimeField(null=True)),
+                ("drained_at", models.DateTimeField(null=True)),
                 ("gone_at", models.DateTimeField(null=True)),
                 (
                     "cluster",

@@ -83,6 +83,11 @@ class Parting:
         sweep(now=self.place.time)
         self.place.reconcile()
 
+    def stopped(self) -> None:
+        """Work has stopped on the cluster by now, as a worker would find, where there is none."""
+        kept = Tenancy.objects.filter(pk=self.place.tenancy.pk, drained_at=None)
+        kept.update(drained_at=self.place.time)
+
     def until_gone(self, departure: Departure) -> Departure:
         """Turns of clock and worker until the departure is over."""
         for _ in range(40):

@@ -304,6 +304,7 @@ def test_what_was_held_back_can_still_be_restored(
 def test_only_what_was_confirmed_is_ever_deleted(vision: Parting) -> None:
     other = factories.tenancy(factories.team("Speech"), vision.place.cluster)
     departure = vision.go(is_whole=True)
+    vision.pass_by(minutes=1)
     vision.pass_by(days=31)
     vision.until_gone(departure)
     assert Tenancy.objects.get(pk=other.pk).stage == Stage.HERE
@@ -348,6 +349,8 @@ def test_a_volume_of_a_team_that_left_is_paid_until_its_place_is_deleted(
     volume, vision = volume_of(scene, days=60), on_paper(scene)
     in_all = scene.held_usd()
     vision.go()
+    sweep_after(vision, minutes=1)
+    vision.stopped()
     sweep_after(vision, days=29)
     volume.refresh_from_db()
     assert (volume.ended_at, scene.held_usd()) == (None, in_all)
@@ -388,6 +391,7 @@ def test_what_was_to_be_taken_down_goes_with_its_place(scene: Scene) -> None:
     assert len(to_take_down()) == 1
     sweep_after(vision, days=1)
     assert len(to_take_down()) == 1
+    vision.stopped()
     sweep_after(vision, days=31)
     generation = vision.tenancy.generation
     assert (vision.tenancy.stage, to_take_down()) == (Stage.REMOVING, [])
@@ -401,6 +405,7 @@ def test_a_volume_of_a_place_that_went_before_the_next_sweep_ends_all_the_same(
     volume, vision = volume_of(scene, days=60), on_paper(scene)
     departure = vision.go()
     sweep_after(vision, minutes=1)
+    vision.stopped()
     vision.place.later(days=31)
     delete_due(now=vision.place.time)
     Tenancy.objects.filter(pk=scene.tenancy.pk).update(

@@ -59,6 +59,7 @@ def test_before_its_date_nothing_is_drained_and_nothing_deleted(
     vision.place.later(days=1)
     advance(departure.pk, now=vision.place.time)
     assert vision.tenancy.stage == Stage.RETAINED
+    vision.stopped()
     vision.place.later(days=29)
     assert (
         leaving.remove(vision.place.tenancy.pk, actor=PORTAL, now=vision.place.time)
@@ -283,3 +284,32 @@ def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
     vision.unprotect()
     vision.confirm(departure)
     assert told(vision.ada)[-1].startswith("Vision leaves Training on")
+
+
+def test_what_was_drained_late_is_kept_as_long_after_that(scene: Scene) -> None:
+    vision = on_paper(scene)
+    departure = vision.go(retention_days=1)
+    # No worker works for two days; it drains the place, and the cluster takes it.
+    vision.place.later(days=2)
+    sweep(now=vision.place.time)
+    vision.stopped()
+    vision.place.later(hours=23)
+    sweep(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.RETAINED
+    departure.refresh_from_db()
+    assert departure.retained_until == vision.place.time + timedelta(hours=1)
+    vision.place.later(hours=1)
+    sweep(now=vision.place.time)
+    assert vision.tenancy.stage == Stage.REMOVING
+
+
+def test_nothing_is_deleted_where_work_has_not_stopped(scene: Scene) -> None:
+    vision = on_paper(scene)
+    vision.go(retention_days=1)
+    sweep(now=vision.place.time)
+    # The cluster does not answer, so nobody has stopped anything there.
+    vision.place.later(days=3)
+    sweep(now=vision.place.time)
+    place = vision.place
+    assert leaving.remove(place.tenancy.pk, actor=PORTAL, now=place.time) is False
+    assert vision.tenancy.stage == Stage.RETAINED
