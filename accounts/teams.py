@@ -68,6 +68,8 @@ class Team(Row):
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    # From when a confirmed departure takes it off the platform; nothing new is granted to it meanwhile.
+    leaves_platform_at = models.DateTimeField(null=True)
 
     objects = TeamQuerySet.as_manager()
 

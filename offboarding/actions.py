@@ -1,6 +1,7 @@
 """What changes about a team's leaving: asked for, taken back, confirmed, restored.
 
-Locks: the departure, then all its tenancies in order of their keys, then the audit chain.
+Locks: the departure, the team that leaves the platform, then all its tenancies in order of their keys, then the audit
+chain.
 """
 
 from collections.abc import Iterable, Sequence
@@ -142,6 +143,7 @@ def confirm(
             "There is production here: another platform lead confirms what you asked for.",
             code="second_person",
         )
+    _mark(found, leaves_at=max(found.leaves_at, now))
     places = _lock_places(found)
     _check_protection(places)
     if seen(found) != seen_content:
@@ -191,6 +193,7 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
         )
     if found.confirmed_at is None or found.ended_at is not None:
         raise Conflict("There is nothing to restore.", code="nothing_to_restore")
+    _mark(found, leaves_at=None)
     places = _lock_places(found)
     if any(place.stage in (Stage.REMOVING, Stage.GONE) for place in places):
         raise Conflict(
@@ -267,6 +270,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
         return False
     if found.places.exclude(tenancy__stage=Stage.GONE).exists():
         return False
+    _mark(found, leaves_at=None)
     _end(found, Departure.End.GONE, by=actor.name, now=now)
     registry.follow(found.team, now=now)
     telling.gone(found, now=now)
@@ -353,6 +357,12 @@ def _check_protection(places: Sequence[Tenancy]) -> None:
             f"Protected from deletion: {', '.join(kept)}. Take the protection off first.",
             code="protected",
         )
+
+
+def _mark(found: Departure, *, leaves_at: datetime | None) -> None:
+    """Keep with a team that it leaves the platform, or that it does not; its row is locked before its places."""
+    if found.is_whole:
+        Team.objects.filter(pk=found.team_id).update(leaves_platform_at=leaves_at)
 
 
 def _lock_places(found: Departure) -> list[Tenancy]:

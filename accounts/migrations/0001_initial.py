@@ -739,6 +739,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("leaves_platform_at", models.DateTimeField(null=True)),
                 (
                     "created_by",
                     models.ForeignKey(

@@ -24,11 +24,17 @@ from web.refusals import Conflict
 
 
 def check(wanted: Wanted) -> None:
-    """Refuse what is asked for a place that the team leaves, a volume twice, and what could not be made there.
+    """Refuse what is asked by who leaves, or for a place that the team leaves, a volume twice, what cannot be made.
 
     Raises Conflict, and BadInput naming the field.
     """
     place = wanted.tenancy
+    if wanted.team.leaves_platform_at is not None:
+        raise Conflict(
+            f"{wanted.team.name} leaves the platform: nothing new is granted to it.",
+            code="is_leaving",
+            field=wanted.spec.counted,
+        )
     if place is not None and not place.is_here:
         raise Conflict(
             f"{wanted.team.name} leaves {place.cluster.title}: nothing new is granted there.",

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from accounts.models import User
+from accounts.models import Team, User
 from allocations.actions import grant
+from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.places import has_left
 from approvals.requests.wanted import resolve
@@ -313,3 +314,28 @@ def test_nothing_is_deleted_where_work_has_not_stopped(scene: Scene) -> None:
     place = vision.place
     assert leaving.remove(place.tenancy.pk, actor=PORTAL, now=place.time) is False
     assert vision.tenancy.stage == Stage.RETAINED
+
+
+def test_a_team_that_leaves_the_platform_gets_nothing_new_elsewhere(
+    scene: Scene,
+) -> None:
+    factories.cluster("elsewhere")
+    vision = on_paper(scene)
+    later = vision.place.time + 2 * DAY
+    departure = vision.ask(is_whole=True, tenancies=[], leaves_at=later)
+    vision.unprotect()
+    vision.confirm(departure)
+    with pytest.raises(Conflict) as refused:
+        vision_asks_for_a_namespace(vision)
+    assert refused.value.code == "is_leaving"
+    actions.restore(departure.pk, by=vision.ada, now=vision.place.time)
+    assert vision_asks_for_a_namespace(vision).tenancy is not None
+
+
+def vision_asks_for_a_namespace(vision: Parting) -> Request:
+    """One of dev on the other cluster, which the policy gives at once."""
+    team = Team.objects.get(pk=vision.tenancy.team_id)
+    spec = {"cluster": "elsewhere", "environment": "dev", "project": "main"}
+    until = vision.place.time + 5 * DAY
+    wanted = resolve("namespace", spec, team=team, until=until, reason=REASON)
+    return submit(wanted, by=vision.ada, now=vision.place.time)
