@@ -200,6 +200,8 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
             "Deleting has begun. It cannot be undone any more.",
             code="deleting_has_begun",
         )
+    found.took_gpus = any(place.stage == Stage.RETAINED for place in places)
+    _save(found, "took_gpus")
     _end(found, Departure.End.RESTORED, by=by.name, now=now)
     telling.restored(found, by=by, now=now)
     for place in places:

@@ -58,6 +58,8 @@ class Departure(models.Model):
     # others have become.
     held_back_at = models.DateTimeField(null=True)
     agreed_at = models.DateTimeField(null=True)
+    # Whether its date had been carried out anywhere before it was restored: then its GPUs were given back.
+    took_gpus = models.BooleanField(default=False)
     ended_by = models.CharField(max_length=200, blank=True)
     ended_at = models.DateTimeField(null=True)
     end = models.CharField(max_length=10, choices=End.choices, blank=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.urls import reverse
 
 from accounts.models import User
@@ -63,7 +63,7 @@ def restored(departure: Departure, *, by: User, now: datetime) -> None:
     """Tell the team's members that everything is back, and whether they have their GPUs."""
     back = (
         "Nothing had ended yet: the team holds its GPUs and pays them as before."
-        if departure.leaves_at > now
+        if not departure.took_gpus
         else "Namespaces, claims and access are back; ask for GPUs again."
     )
     said = Message(
@@ -102,9 +102,9 @@ def what(departure: Departure) -> str:
     """What is left, in words: the platform, or the clusters by their titles."""
     if departure.is_whole:
         return "the platform"
-    titles = departure.places.order_by("tenancy__cluster__title").values_list(
-        "tenancy__cluster__title", flat=True
-    )
+    # Asks nothing where a list has fetched them already.
+    prefetch_related_objects([departure], "places__tenancy__cluster")
+    titles = sorted(place.tenancy.cluster.title for place in departure.places.all())
     return " and ".join(titles) or "a cluster"
 
 

@@ -141,6 +141,7 @@ def story_of(departure: Departure) -> Story:
         end=departure.end,
         is_held_back=departure.is_held_back,
         is_stopped=departure.is_stopped,
+        took_gpus=departure.took_gpus,
     )
 
 
@@ -202,7 +203,7 @@ def whole(
         "is_ahead": (not departure.end and departure.leaves_at > now)
         or not is_confirmed,
         "restore": "Restore the team"
-        if departure.leaves_at > now
+        if Stage.RETAINED not in stages
         else "Restore everything but the GPUs",
         "departure": departure,
         "team": departure.team,

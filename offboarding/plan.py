@@ -10,10 +10,10 @@ from typing import Any
 LEAST_BRAKE = 10
 BRAKE_PERCENT = 5
 HELD_BACK = "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
-# By whether work had not stopped yet: until then nothing was given back.
+# By whether its GPUs had been given back when it was restored.
 BACK = {
-    True: "Its GPUs had not ended yet: the team holds and pays them as before.",
-    False: "Everything but the GPUs is back.",
+    False: "Its GPUs had not ended yet: the team holds and pays them as before.",
+    True: "Everything but the GPUs is back.",
 }
 GOES = "The spaces with their disks. Nobody can undo it."
 
@@ -34,6 +34,8 @@ class Story:
     ended_by: str = ""
     end: str = ""
     is_held_back: bool = False
+    # Whether its GPUs were given back before it was restored.
+    took_gpus: bool = False
     # Whether work has stopped on every cluster that is left.
     is_stopped: bool = True
 
@@ -108,15 +110,11 @@ def steps(story: Story, *, now: datetime) -> list[Step]:
             "past",
             "Restored",
             story.ended_at,
-            BACK[story.ended_at is not None and story.leaves_at > story.ended_at],
+            BACK[story.took_gpus],
             story.ended_by,
             "good",
         )
-        before = (
-            [_stops(story, now)]
-            if story.ended_at and story.leaves_at <= story.ended_at
-            else []
-        )
+        before = [_stops(story, now)] if story.took_gpus else []
         return [asked, _confirmed(story), *before, back]
     return [asked, _confirmed(story), _stops(story, now), *_later(story, now)]
 

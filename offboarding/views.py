@@ -75,15 +75,13 @@ def departure(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form, status = DepartureForm(request.POST), 422
     if form.is_valid():
         try:
-            do(found, form.cleaned_data, by=user)
+            after = do(found, form.cleaned_data, by=user)
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
             done = form.cleaned_data["do"]
-            had_ended = found.leaves_at <= timezone.now()
-            messages.success(
-                request, DONE[done] if done != "restore" or had_ended else KEPT
-            )
+            is_kept = done == "restore" and not after.took_gpus
+            messages.success(request, KEPT if is_kept else DONE[done])
             return HttpResponseRedirect(reverse("departure", args=[slug, pk]))
     return with_refusal(
         _page(request, _find(user, slug, pk), form, status=status), form

@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ("confirmed_at", models.DateTimeField(null=True)),
                 ("held_back_at", models.DateTimeField(null=True)),
                 ("agreed_at", models.DateTimeField(null=True)),
+                ("took_gpus", models.BooleanField(default=False)),
                 ("ended_by", models.CharField(blank=True, max_length=200)),
                 ("ended_at", models.DateTimeField(null=True)),
                 (

@@ -90,7 +90,7 @@ def test_what_was_undone_promises_nothing_more() -> None:
         ("past", "Restored"),
     ]
     assert "holds and pays them as before" in steps(early, now=NOW + DAY)[-1].why
-    late = replace(early, ended_at=NOW + 8 * DAY)
+    late = replace(early, ended_at=NOW + 8 * DAY, took_gpus=True)
     assert steps(late, now=NOW + 8 * DAY)[-1].why == "Everything but the GPUs is back."
     assert told(late, NOW + 8 * DAY)[2:] == [
         ("past", "Work stops"),

@@ -6,14 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.models import User
 from approvals.decisions.actions import approve
 from notices.models import Notice
+from offboarding import actions
 from offboarding.models import Departure
 from offboarding.preview import seen
+from offboarding.sweep import sweep
 from provisioning.models import Tenancy
 from tests import factories
 from tests.onboarding.parting import Parting, parting
@@ -115,6 +119,8 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     )
     assert done.status_code == 302
     assert Departure.objects.get().confirmed_by == vision.priya
+    assert "Restore the team" in text(client.get(page))
+    sweep(now=timezone.now())
     assert "Restore everything but the GPUs" in text(client.get(page))
     back = client.post(page, {"do": "restore"}, follow=True)
     assert "Everything but the GPUs comes back" in text(back)
@@ -132,6 +138,33 @@ def test_who_is_restored_before_work_has_stopped_has_their_gpus_and_is_told_so(
     assert "ask for GPUs again" not in back
     told = Notice.objects.filter(person=vision.ada).latest("id").said.sentence
     assert told.endswith("the team holds its GPUs and pays them as before.")
+
+
+def test_who_is_restored_on_its_date_before_anything_ended_is_told_so(
+    vision: Parting,
+) -> None:
+    departure = vision.go(leaves_at=timezone.now())
+    client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
+    back = text(client.post(page, {"do": "restore"}, follow=True))
+    assert "Nothing had ended yet" in back
+    assert "holds and pays them as before" in text(client.get(page))
+
+
+def test_a_list_of_departures_costs_the_same_however_many(vision: Parting) -> None:
+    def queries() -> int:
+        client = browser(vision.priya)
+        with CaptureQueriesContext(connection) as asked:
+            client.get(PAGE)
+        return len(asked)
+
+    for _ in range(2):
+        departure = vision.ask()
+        actions.withdraw(departure.pk, by=vision.ada, now=timezone.now())
+    few = queries()
+    for _ in range(6):
+        departure = vision.ask()
+        actions.withdraw(departure.pk, by=vision.ada, now=timezone.now())
+    assert queries() == few
 
 
 def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:
