@@ -20,16 +20,11 @@ from notebooks.hubs.actions import note_followed, note_unknown
 from notebooks.hubs.clients import client_for
 from notebooks.hubs.models import Hub, UnknownReason, UnknownServer
 from notebooks.hubs.people import people_at
-from notebooks.models import Profile
-from notebooks.places import flavors_on
-from notebooks.profile_desk.kept import Offered, offered
-from notebooks.profiles.choosing import NotAChoice, chosen
-from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.queue_stops import stopped_by_queue
 from notebooks.servers.reconcile import Clock, move, ready
+from notebooks.servers.started_with import Profiles, Started
 from notebooks.servers.states import State, StopReason
-from provisioning.models import Tenancy
 from reconciling.sweeping import for_each
 
 log = structlog.get_logger(__name__)
@@ -80,38 +75,57 @@ def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
     found = {
         (one.username, one.name): one for one in client.servers() if not one.is_stopped
     }
-    of_hub = NotebookServer.objects.filter(tenancy__cluster=hub.cluster_id).exclude(
-        state__in=[State.STARTING, State.STOPPING]
-    )
+    of_hub = NotebookServer.objects.filter(tenancy__cluster=hub.cluster_id)
     names = {name for _, name in found}
-    rows = of_hub.filter(Q(state=State.READY) | Q(name__in=names)).select_related(
-        "tenancy__cluster"
+    rows = (
+        of_hub.exclude(state__in=[State.STARTING, State.STOPPING])
+        .filter(Q(state=State.READY) | Q(name__in=names))
+        .select_related("tenancy__cluster", "profile")
     )
+    profiles = Profiles(hub.cluster)
+    unknown = []
     for server in rows:
         one = found.get((server.username, server.name))
-        if server.state == State.READY:
+        if server.state == State.READY and not _is_another(
+            server, one, profiles, asked_at
+        ):
             _carry_over(server, one, client, asked_at, now=now())
-        elif one is not None and one.is_ready:
-            # Somebody started it again in the hub itself.
-            move(
-                server.pk,
-                State.READY,
-                seen=State(server.state),
-                now=now(),
-                **_again(server, one, now()),
-            )
-    known = {
-        *NotebookServer.objects.filter(
-            tenancy__cluster=hub.cluster_id, name__in=names
-        ).values_list("username", "name")
-    }
-    take_in(
-        hub,
-        [one for key, one in found.items() if key not in known and one.is_ready],
-        now=now(),
-    )
+        elif (
+            one is not None
+            and one.is_ready
+            and not _start_again(server, one, profiles, now=now())
+        ):
+            unknown.append(_unknown(hub, one, is_known=True, now=now()))
+    known = {*of_hub.filter(name__in=names).values_list("username", "name")}
+    others = [one for key, one in found.items() if key not in known and one.is_ready]
+    note_unknown(hub, [*unknown, *take_in(hub, others, profiles, now=now())])
     # At the end: whoever reads this finds what the hub said of each of them.
     note_followed(hub, now=asked_at)
+
+
+def _is_another(
+    server: NotebookServer,
+    one: HubServer | None,
+    profiles: Profiles,
+    asked_at: datetime,
+) -> bool:
+    """Whether the server that runs under the name of a ready one was started with something else than that one."""
+    if one is None or not one.is_ready or dict(one.options) == server.user_options:
+        return False
+    if server.ready_at is None or server.ready_at > asked_at:
+        # The hub was asked before that.
+        return False
+    started = profiles.of(one)
+    return (
+        not _is_of_its_profile(server, one)
+        if started is None
+        else not started.is_as_known(server)
+    )
+
+
+def _is_of_its_profile(server: NotebookServer, one: HubServer) -> bool:
+    """Whether a server is of the profile that is known of it, though that may be retired or lack a choice by now."""
+    return one.options.get("profile") == server.user_options["profile"]
 
 
 def _carry_over(
@@ -146,9 +160,34 @@ def _carry_over(
         NotebookServer.objects.filter(pk=server.pk, state=State.READY).update(**fields)
 
 
+@transaction.atomic
+def _start_again(
+    server: NotebookServer, one: HubServer, profiles: Profiles, *, now: datetime
+) -> bool:
+    """Keep a server as somebody started it again in the hub; False where that is no profile that the portal offers.
+
+    What was known under its name has ended then. Nothing is kept of one that was moved on meanwhile.
+    """
+    same = {
+        name: getattr(server, name) for name in ("generation", "ready_at", "stopped_at")
+    }
+    if not NotebookServer.objects.locked().filter(pk=server.pk, **same):
+        return True
+    seen, started = State(server.state), profiles.of(one)
+    if started is None and not _is_of_its_profile(server, one):
+        if seen is State.READY:
+            move(server.pk, State.STOPPED, seen=seen, now=now, message="")
+        return False
+    fields = {**_again(server, one, now), **(started.fields if started else {})}
+    move(server.pk, State.READY, seen=seen, now=now, **fields)
+    return True
+
+
 def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str, Any]:
     return {
         **ready(server, one, now=now),
+        "ready_at": now,
+        "ran_seconds": round(server.ran(now).total_seconds()),
         "launched_at": max(one.started_at or now, server.created_at),
         "stopped_at": None,
         "stopped_by": None,
@@ -156,6 +195,7 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
         "gpu_busy_at": None,
         "gpu_measured_since": None,
         "gpu_measured_at": None,
+        "warned_at": None,
         "keep_until": None,
         "kept_times": 0,
         "limit_told_at": None,
@@ -163,34 +203,19 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
     }
 
 
-def take_in(hub: Hub, servers: Collection[HubServer], *, now: datetime) -> None:
-    """Keep servers that people started in the hub itself; those of nobody the portal knows are listed for its leads."""
-    if not servers:
-        note_unknown(hub, [])
-        return
-    cluster = hub.cluster
-    people = people_at(cluster, {one.username for one in servers})
-    tenancies = {
-        one.namespace: one
-        for one in Tenancy.objects.here().filter(cluster=cluster).select_related("team")
-    }
-    profiles = {one.document.slug: one for one in offered()}
+def take_in(
+    hub: Hub, servers: Collection[HubServer], profiles: Profiles, *, now: datetime
+) -> list[UnknownServer]:
+    """Keep servers that people started in the hub itself; those of nobody the portal knows come back, for its leads."""
+    people = people_at(hub.cluster, {one.username for one in servers})
     unknown = []
     for one in servers:
-        owner, chosen_there = (
-            people.get(one.username),
-            _profile_of(one, tenancies, profiles),
-        )
-        row = (
-            _row(one, *chosen_there, owner=owner, now=now)
-            if owner and chosen_there
-            else None
-        )
-        if row is not None:
-            _save(row)
+        owner, started = people.get(one.username), profiles.of(one)
+        if owner is not None and started is not None:
+            _save(_row(one, started, owner=owner, now=now))
         else:
             unknown.append(_unknown(hub, one, is_known=owner is not None, now=now))
-    note_unknown(hub, unknown)
+    return unknown
 
 
 def _unknown(
@@ -206,52 +231,16 @@ def _unknown(
     )
 
 
-def _profile_of(
-    one: HubServer, tenancies: Mapping[str, Tenancy], profiles: Mapping[str, Offered]
-) -> tuple[Tenancy, Offered] | None:
-    """The namespace and the profile that a server's choices name together."""
-    name = str(one.options.get("profile", ""))
-    for namespace, tenancy in tenancies.items():
-        slug = name.removesuffix(spawned_as("", namespace))
-        if slug != name and slug in profiles:
-            return tenancy, profiles[slug]
-    return None
-
-
 def _row(
-    one: HubServer, tenancy: Tenancy, offer: Offered, *, owner: User, now: datetime
-) -> NotebookServer | None:
-    options = {
-        name: str(value) for name, value in one.options.items() if name != "profile"
-    }
-    known = {
-        name: value
-        for name, value in options.items()
-        if name.partition("--")[0] in offer.document.options
-    }
-    try:
-        found = chosen(offer.document, known)
-    except NotAChoice:
-        return None
-    flavor = (
-        flavors_on(tenancy.cluster_id).get(offer.document.flavor)
-        if found.gpus
-        else None
-    )
+    one: HubServer, started: Started, *, owner: User, now: datetime
+) -> NotebookServer:
     began = min(one.started_at or now, now)
     return NotebookServer(
-        team=tenancy.team,
-        tenancy=tenancy,
+        **started.fields,
         owner=owner,
-        profile=Profile.objects.get(slug=offer.document.slug),
-        profile_version=offer.number,
-        flavor=flavor,
         username=one.username,
         name=one.name,
-        title=(one.title or offer.document.title)[:60],
-        options=dict(found.options),
-        gpus=found.gpus,
-        usd_per_hour=found.gpus * flavor.price_per_gpu_hour if flavor else 0,
+        title=(one.title or started.offer.document.title)[:60],
         state=State.READY,
         created_at=began,
         launched_at=began,

@@ -227,11 +227,12 @@ def move(
 ) -> bool:
     """Write down how a server stands now; False, and nothing changed, where it is not as it was `seen`.
 
+    One that is ready can become ready anew, when it was started again in between.
     A stop that nobody asked for in the portal is one from elsewhere, unless `stop_reason` says otherwise. Whoever
     launched it is told of a failure.
     """
     server = NotebookServer.objects.locked().filter(pk=server_id, state=seen).first()
-    if server is None or state not in LEGAL[seen]:
+    if server is None or state not in LEGAL[seen] | {seen}:
         return False
     if state not in (State.READY, State.STARTING):
         fields |= {

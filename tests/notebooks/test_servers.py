@@ -24,7 +24,8 @@ from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.actors import PORTAL
 from audit.models import Event
-from fleet.models import Cluster
+from connectors.jupyterhub import HubServer, JupyterHub
+from fleet.models import Cluster, Flavor
 from notebooks.hubs.actions import connect
 from notebooks.hubs.models import Hub, HubAccount
 from notebooks.models import IdleStop, NotebookServer, UnknownServer
@@ -715,6 +716,119 @@ def test_a_server_that_was_started_in_the_hub_appears(
         State.READY,
         1,
     )
+
+
+@pytest.mark.parametrize("is_seen_to_end", [True, False])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_one_that_is_started_again_in_the_hub_counts_with_its_new_choices_and_namespace(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, is_seen_to_end: bool, is_named: bool
+) -> None:
+    other = namespace_of_another_team(tenancy, ada)
+    name = "mine" if is_named else ""
+    hub.start_inside(str(ada.oid), name, {"profile": f"cpu--{tenancy.namespace}"})
+    follow(now=timezone.now)
+    began = timezone.now() - timedelta(minutes=5)
+    NotebookServer.objects.update(ready_at=began, warned_at=began)
+    if is_seen_to_end:
+        hub.end(name)
+        follow(now=timezone.now)
+        assert NotebookServer.objects.get().state == State.STOPPED
+
+    chosen = {"profile": f"a100--{other.namespace}", "size": "one"}
+    hub.start_inside(str(ada.oid), name, chosen)
+    follow(now=timezone.now)
+    follow(now=timezone.now)
+
+    server = NotebookServer.objects.get()
+    a100 = Flavor.objects.get(name="a100")
+    assert (server.state, server.profile.slug, server.options["size"]) == (
+        State.READY,
+        "a100",
+        "one",
+    )
+    assert (server.tenancy, server.team) == (other, other.team)
+    assert (server.flavor, server.gpus) == (a100, 1)
+    assert server.usd_per_hour == a100.price_per_gpu_hour
+    assert server.ready_at is not None
+    assert server.ready_at > began
+    assert (server.ran_seconds, server.warned_at) == (300, None)
+    assert Event.objects.filter(kind="notebook.ready").count() == 1
+    reclaimed(at=server.ready_at + timedelta(minutes=61))
+    server.refresh_from_db()
+    assert server.warned_at is not None
+
+
+@pytest.mark.parametrize("is_seen_to_end", [True, False])
+def test_one_that_is_started_again_in_the_hub_from_no_profile_is_listed_for_platform_leads(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, is_seen_to_end: bool
+) -> None:
+    server = running(tenancy, ada, hub)
+    if is_seen_to_end:
+        hub.end(server.name)
+        follow(now=timezone.now)
+
+    hub.start_inside(server.username, server.name, {"profile": "something-else"})
+    follow(now=timezone.now)
+    follow(now=timezone.now)
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.ELSEWHERE)
+    listed = UnknownServer.objects.get()
+    assert (listed.username, listed.name, listed.reason) == (
+        server.username,
+        server.name,
+        "profile",
+    )
+
+
+@pytest.mark.parametrize("is_seen_to_end", [True, False])
+def test_one_whose_profile_is_retired_meanwhile_stays_what_it_is(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, is_seen_to_end: bool
+) -> None:
+    # The hub tells no choice that nobody made.
+    hub.start_inside(str(ada.oid), "mine", {"profile": f"a100--{tenancy.namespace}"})
+    follow(now=timezone.now)
+    if is_seen_to_end:
+        # For a moment, by mistake.
+        hub.end("mine")
+        follow(now=timezone.now)
+    profiles.deprecate("a100", by=lead, reason="It is old.")
+    profiles.retire("a100", by=lead, reason="It is old.")
+
+    hub.come_up("mine")
+    follow(now=timezone.now)
+
+    server = NotebookServer.objects.get()
+    assert (server.state, server.gpus) == (State.READY, 1)
+    assert not UnknownServer.objects.exists()
+
+
+def test_a_list_from_before_a_server_was_ready_says_nothing_of_its_choices(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = running(tenancy, ada, hub)
+    hub.users[server.username][server.name]["user_options"] = {
+        "profile": f"cpu--{tenancy.namespace}"
+    }
+    read = JupyterHub.servers
+
+    def ready_meanwhile(client: JupyterHub) -> list[HubServer]:
+        found = read(client)
+        NotebookServer.objects.update(ready_at=timezone.now())
+        return found
+
+    monkeypatch.setattr(JupyterHub, "servers", ready_meanwhile)
+    follow(now=timezone.now)
+
+    server.refresh_from_db()
+    assert (server.state, server.gpus) == (State.READY, 1)
+
+
+def namespace_of_another_team(tenancy: Tenancy, member: User) -> Tenancy:
+    """A namespace beside another one, of another team of its member."""
+    team = factories.team("Speech", by=member)
+    factories.join(team, member)
+    return factories.tenancy(team, tenancy.cluster)
 
 
 def test_servers_of_people_whom_the_portal_does_not_know_stand_on_the_hubs_page_for_platform_leads(
