@@ -80,6 +80,9 @@ def _follow(hub: Hub, client: JupyterHub, now: Clock) -> None:
     rows = (
         of_hub.exclude(state__in=[State.STARTING, State.STOPPING])
         .filter(Q(state=State.READY) | Q(name__in=names))
+        # What stopped after the hub was asked is still in its answer. When the hub started it tells nothing: the hub's
+        # clock is another one, and what was taken for gone by mistake has run since before that.
+        .filter(Q(stopped_at=None) | Q(stopped_at__lte=asked_at))
         .select_related("tenancy__cluster", "profile")
     )
     profiles = Profiles(hub.cluster)

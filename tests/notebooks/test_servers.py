@@ -824,6 +824,34 @@ def test_a_list_from_before_a_server_was_ready_says_nothing_of_its_choices(
     assert (server.state, server.gpus) == (State.READY, 1)
 
 
+def test_a_list_from_before_a_stop_brings_nothing_back(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = running(tenancy, ada, hub)
+    read = JupyterHub.servers
+
+    def stopped_meanwhile(client: JupyterHub) -> list[HubServer]:
+        found = read(client)
+        actions.stop_because(server.pk, StopReason.IDLE, now=timezone.now())
+        assert worked_on(server).state == State.STOPPED
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JupyterHub, "servers", stopped_meanwhile)
+        follow(now=timezone.now)
+
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPED, StopReason.IDLE)
+    [stop] = IdleStop.objects.all()
+    assert stop.until > timezone.now()
+    assert not UnknownServer.objects.exists()
+
+    hub.start_inside(server.username, server.name, server.user_options)
+    follow(now=timezone.now)
+    server.refresh_from_db()
+    assert server.state == State.READY
+
+
 def namespace_of_another_team(tenancy: Tenancy, member: User) -> Tenancy:
     """A namespace beside another one, of another team of its member."""
     team = factories.team("Speech", by=member)
