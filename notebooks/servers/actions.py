@@ -4,6 +4,7 @@ Platform leads exempt one from idle stops until a date.
 """
 
 import hashlib
+import secrets
 from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass
@@ -194,7 +195,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     if server.owner_id != by.pk:
         raise NoRight("Who launched a notebook starts it again.", code="not_the_owner")
     tenancy = _tenancy(server.tenancy_id, by=by)
-    _hub(tenancy)
+    hub = _hub(tenancy)
     if server.state == State.STOPPING:
         raise Conflict(
             "It is being stopped. Start it when it has stopped.", code="is_stopping"
@@ -205,6 +206,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
         raise Conflict(refused, code="profile_retired")
     _refuse_many(by)
     _take(server, _checked(tenancy, server.profile.slug, server.options))
+    _name_anew(server, hub)
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = (
         now,
@@ -531,6 +533,19 @@ def _refuse_many(by: User) -> None:
             f"{MAX_LIVE} notebooks of yours run. Stop one first.",
             code="too_many_notebooks",
         )
+
+
+def _name_anew(server: NotebookServer, hub: Hub) -> None:
+    """Have a server belong to its owner at the hub as it is now: another hub may know somebody else by the old name.
+
+    It keeps its own name, unless its owner has another server of that name there by now.
+    """
+    server.username = username_at(hub, server.owner)
+    others = NotebookServer.objects.filter(
+        tenancy__cluster=hub.cluster_id, username=server.username, name=server.name
+    )
+    if others.exclude(pk=server.pk).exists():
+        server.name = f"{NAME_PREFIX}{secrets.token_hex(6)}"
 
 
 def _name(by: User, key: str) -> str:

@@ -404,6 +404,69 @@ def test_a_stopped_server_starts_again_under_its_name(
     assert hub.options_of(server.name)["image"] == "base"
 
 
+def test_one_that_starts_again_at_another_hub_is_its_owners_there(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    known_as(ada, "ada")
+    server = running(tenancy, ada, hub)
+    assert server.username == "ada"
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+    at_another_hub(tenancy, hub, by=lead)
+    known_as(factories.person("Ada Brown"), "ada")
+
+    again = worked_on(actions.start(server.pk, by=ada, now=timezone.now()))
+
+    assert (again.username, again.name) == (str(ada.oid), server.name)
+    assert [(user, *servers) for user, servers in hub.users.items()] == [
+        (str(ada.oid), server.name)
+    ]
+
+
+def test_one_that_starts_again_where_another_has_its_name_takes_a_new_one(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    known_as(ada, "ada")
+    server = running(tenancy, ada, hub)
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+    at_another_hub(tenancy, hub, by=lead)
+    other = running(tenancy, ada, hub)
+    assert (other.name, other.username) == (server.name, str(ada.oid))
+
+    again = worked_on(actions.start(server.pk, by=ada, now=timezone.now()))
+
+    assert again.username == other.username
+    assert again.has_name_of_the_portal
+    assert again.name != other.name
+    assert [(user, *servers) for user, servers in hub.users.items()] == [
+        (str(ada.oid), other.name, again.name)
+    ]
+
+
+def known_as(user: User, username: str) -> None:
+    """Have the hub know somebody by a name."""
+    HubAccount.objects.create(
+        hub=Hub.objects.get(),
+        user=user,
+        username=username,
+        first_seen_at=timezone.now(),
+    )
+
+
+def at_another_hub(tenancy: Tenancy, hub: HubOfTests, *, by: User) -> None:
+    """Connect a cluster to another hub, which answers at the same address here and knows nobody."""
+    hub.users.clear()
+    Hub.objects.update(address="https://old.example.com")
+    connect(
+        tenancy.cluster,
+        address=hub.address,
+        token_file="hub",
+        by=by,
+        now=timezone.now(),
+    )
+
+
 def test_a_hub_that_is_away_changes_nothing_and_says_why(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
