@@ -150,9 +150,7 @@ def note_observed(
     Nothing is kept of a hub that was changed meanwhile. Each failure doubles the wait, to at most five minutes unless
     the hub asks for more (`retry_after` in seconds).
     """
-    rows = Hub.objects.select_for_update(of=("self",), no_key=True).select_related(
-        "cluster"
-    )
+    rows = Hub.objects.locked().select_related("cluster")
     hub = rows.filter(
         pk=seen.pk, address=seen.address, token_file=seen.token_file
     ).first()
@@ -200,7 +198,7 @@ def note_unknown(seen: Hub, found: Iterable[UnknownServer]) -> None:
 
     Nothing is kept of a hub that was changed meanwhile.
     """
-    rows = Hub.objects.select_for_update(of=("self",), no_key=True)
+    rows = Hub.objects.locked()
     hub = rows.filter(pk=seen.pk, address=seen.address).first()
     if hub is None:
         return
@@ -219,9 +217,9 @@ def note_unknown(seen: Hub, found: Iterable[UnknownServer]) -> None:
 
 
 def _locked(cluster: Cluster, now: datetime) -> tuple[Hub, bool]:
-    """The hub, and whether it is a new one; its cluster is locked, so that nobody else connects it meanwhile."""
+    """The hub, and whether it is a new one; nobody else connects it meanwhile, and no notebook starts there."""
     cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-    found = Hub.objects.filter(pk=cluster.pk).first()
+    found = Hub.objects.locked().filter(pk=cluster.pk).first()
     if found is None:
         return Hub(cluster=cluster, next_look_at=now), True
     found.cluster = cluster

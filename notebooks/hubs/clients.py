@@ -8,13 +8,16 @@ from connectors.errors import PermanentError
 from connectors.jupyterhub import JupyterHub
 from notebooks.hubs.models import Hub
 
+# With what `client_at` refuses a cluster without a hub.
+NO_HUB = "no_hub"
+
 
 def client_at(cluster: int) -> JupyterHub:
     """The client for the hub of a cluster by its id; raises PermanentError where none is connected any more."""
     hub = Hub.objects.filter(cluster=cluster).first()
     if hub is None:
         raise PermanentError(
-            "The cluster's hub is no longer connected to the portal.", code="no_hub"
+            "The cluster's hub is no longer connected to the portal.", code=NO_HUB
         )
     return client_for(hub)
 

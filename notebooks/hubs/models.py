@@ -18,6 +18,10 @@ class HubQuerySet(models.QuerySet["Hub"]):
         """Those to observe now."""
         return self.filter(next_look_at__lte=now)
 
+    def locked(self) -> "HubQuerySet":
+        """Locked until the transaction ends: after notebooks and before the audit chain."""
+        return self.select_for_update(of=("self",), no_key=True)
+
 
 class Hub(models.Model):
     """The JupyterHub of a cluster. Its token stays in a file that is only named here."""

@@ -23,7 +23,7 @@ from audit.events import Kind
 from audit.log import record
 from fleet.models import Flavor
 from notebooks.hubs.actions import NOT_WITH_VOLCANO
-from notebooks.hubs.models import Hub
+from notebooks.hubs.models import Hub, HubQuerySet
 from notebooks.hubs.people import username_at
 from notebooks.models import Profile
 from notebooks.places import flavors_on, place_of
@@ -91,7 +91,7 @@ def _launch(
     now: datetime,
     title: str = "",
 ) -> NotebookServer:
-    hub = _hub(tenancy)
+    hub = _locked_hub(tenancy)
     username = username_at(hub, by)
     name = _name(by, key)
     same = NotebookServer.objects.filter(
@@ -195,7 +195,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     if server.owner_id != by.pk:
         raise NoRight("Who launched a notebook starts it again.", code="not_the_owner")
     tenancy = _tenancy(server.tenancy_id, by=by)
-    hub = _hub(tenancy)
+    hub = _locked_hub(tenancy)
     if server.state == State.STOPPING:
         raise Conflict(
             "It is being stopped. Start it when it has stopped.", code="is_stopping"
@@ -507,9 +507,18 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
 
 
 def _hub(tenancy: Tenancy) -> Hub:
+    return _connected(tenancy, Hub.objects.all())
+
+
+def _locked_hub(tenancy: Tenancy) -> Hub:
+    """The hub of a namespace, which is neither disconnected nor another one before what starts there is counted."""
+    return _connected(tenancy, Hub.objects.locked())
+
+
+def _connected(tenancy: Tenancy, hubs: HubQuerySet) -> Hub:
     if tenancy.cluster.has_volcano:
         raise Conflict(f"{tenancy.cluster.title}: {NOT_WITH_VOLCANO}", code="no_hub")
-    hub = Hub.objects.filter(cluster=tenancy.cluster_id).first()
+    hub = hubs.filter(cluster=tenancy.cluster_id).first()
     if hub is None:
         raise Conflict(
             f"{tenancy.cluster.title} has no JupyterHub that the portal knows. Platform leads connect one.",

@@ -16,7 +16,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.jupyterhub import HubServer, JupyterHub
-from notebooks.hubs.clients import client_at
+from notebooks.hubs.clients import NO_HUB, client_at
 from notebooks.servers.enqueue import queue
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.notices import tell_failed, tell_stopped
@@ -29,8 +29,8 @@ from reconciling.controller import MAX_UNFINISHED, Controller, RequeueAfter
 from reconciling.lease import Lease
 
 RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
-# What a hub will say again, however often it is asked. A token, a user and the hub itself may still come.
-FINAL = frozenset({"invalid"})
+# What ends a start, however often it is tried. A token and a user may still come, and a hub that is away come back.
+FINAL = frozenset({"invalid", NO_HUB})
 # How soon a server that comes up or goes is seen again: one that waits in a queue may take hours.
 SOON, PATIENT, LONG = timedelta(seconds=1), timedelta(seconds=5), timedelta(minutes=2)
 # Not none, or each message would have it tried at once (`ReconciledQuerySet.wanted`).
@@ -178,20 +178,15 @@ def _stop(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:
 def _failed(
     lease: Lease[NotebookServer], error: ConnectorError, *, now: datetime
 ) -> None:
-    """Book the next try; what the hub refuses for good ends the start, but never a stop."""
+    """Book the next try; what cannot succeed ends the start, and a stop only where no hub is there to do it."""
     server = lease.row
-    if (
-        isinstance(error, PermanentError)
-        and error.code in FINAL
-        and server.state == State.STARTING
-    ):
-        _end(
-            lease,
-            State.FAILED,
-            now=now,
-            message=error.message,
-            observed_generation=server.generation,
-        )
+    code = error.code if isinstance(error, PermanentError) else ""
+    taken = {"observed_generation": server.generation}
+    if server.state == State.STARTING and code in FINAL:
+        _end(lease, State.FAILED, now=now, message=error.message, **taken)
+        return
+    if server.state == State.STOPPING and code == NO_HUB:
+        _end(lease, State.STOPPED, now=now, message="", **taken)
         return
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     wait = RETRIES.wait(

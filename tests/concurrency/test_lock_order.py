@@ -1,7 +1,7 @@
 """Locks are taken in one order, so that no two actions can wait for each other.
 
-The order: request, budgets, person, cluster, flavor, subscription, tenancy, notebooks, audit chain. Each test holds one
-row, lets an action run into it, and sees that the action holds nothing that comes later.
+The order: request, budgets, person, cluster, flavor, subscription, tenancy, notebooks, hub, audit chain. Each test
+holds one row, lets an action run into it, and sees that the action holds nothing that comes later.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,8 @@ from approvals.decisions import actions as decisions
 from audit.events import Kind
 from audit.models import Event
 from fleet.models import Flavor
-from notebooks.models import NotebookServer
+from notebooks.hubs.actions import disconnect
+from notebooks.models import Hub, NotebookServer
 from notebooks.servers import actions as notebooks
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.controller import acquire
@@ -240,6 +241,24 @@ def test_what_was_granted_for_a_notebook_forgets_it_before_its_removal_is_record
     assert not NotebookServer.objects.exists()
     removed = Event.objects.get(kind=Kind.NOTEBOOK_REMOVED)
     assert removed.subject_id == str(server.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_hub_is_locked_before_the_audit_chain() -> None:
+    # Launches lock it, too, and record what they did at the end.
+    place = Place()
+    factories.notebooks_on(place.flavor.cluster)
+    hub = Hub.objects.get()
+    lock = f"SELECT 1 FROM notebooks_hub WHERE cluster_id = {hub.pk} FOR NO KEY UPDATE"
+
+    def action() -> None:
+        disconnect(hub, by=place.lead, now=timezone.now())
+
+    with run_into(action, lock) as looking:
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
+    assert not Hub.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

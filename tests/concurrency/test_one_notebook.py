@@ -8,13 +8,14 @@ from django.utils import timezone
 
 from accounts.models import User
 from audit.models import Event
-from notebooks.models import NotebookServer
+from notebooks.hubs.actions import disconnect
+from notebooks.models import Hub, NotebookServer
 from notebooks.servers import actions
 from notebooks.servers.reconcile import reconcile
 from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from tests import factories
-from tests.concurrency.together import together
+from tests.concurrency.together import held_up, together
 from tests.notebooks.hub_server import HubOfTests
 from tests.notebooks.test_servers import (
     ada,
@@ -99,3 +100,39 @@ def test_launches_and_starts_at_once_never_go_beyond_what_one_person_may_run(
         )
         actions.stop(newest.pk, by=ada, now=timezone.now())
         assert worked_on(newest).state == State.STOPPED
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_hub_where_something_starts_at_once_is_not_disconnected(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, is_new: bool
+) -> None:
+    start, there = starting(tenancy, ada, is_new=is_new), Hub.objects.get()
+
+    with pytest.raises(Conflict) as refused:
+        held_up(partial(disconnect, there, by=lead, now=timezone.now()), by=start)
+
+    assert refused.value.code == "notebooks_run"
+    assert Hub.objects.exists()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_nothing_starts_at_a_hub_that_is_disconnected_at_once(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, is_new: bool
+) -> None:
+    start, there = starting(tenancy, ada, is_new=is_new), Hub.objects.get()
+
+    with pytest.raises(Conflict) as refused:
+        held_up(start, by=partial(disconnect, there, by=lead, now=timezone.now()))
+
+    assert refused.value.code == "no_hub"
+    assert not NotebookServer.objects.live().exists()
+
+
+def starting(tenancy: Tenancy, ada: User, *, is_new: bool) -> Callable[[], object]:
+    """What launches a notebook, or starts a stopped one again."""
+    if is_new:
+        return partial(launch, tenancy, ada, profile="cpu")
+    stopped = worked_on(launch(tenancy, ada, profile="cpu"))
+    actions.stop(stopped.pk, by=ada, now=timezone.now())
+    assert worked_on(stopped).state == State.STOPPED
+    return partial(actions.start, stopped.pk, by=ada, now=timezone.now())

@@ -352,6 +352,37 @@ def test_a_cluster_without_a_hub_says_so(tenancy: Tenancy, ada: User) -> None:
         launch(tenancy, ada)
 
 
+def test_a_hub_that_was_disconnected_leaves_no_notebook_that_starts_for_ever(
+    tenancy: Tenancy, ada: User
+) -> None:
+    server = launch(tenancy, ada)
+    Hub.objects.all().delete()
+
+    server = worked_on(server)
+
+    assert (server.state, server.message) == (
+        State.FAILED,
+        "The cluster's hub is no longer connected to the portal.",
+    )
+    assert Notice.objects.filter(kind="notebook_ended", person=ada).exists()
+
+
+def test_a_hub_that_was_disconnected_leaves_no_notebook_that_stops_for_ever(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    Hub.objects.all().delete()
+
+    server = worked_on(server)
+
+    assert (server.state, server.stop_reason, server.message) == (
+        State.STOPPED,
+        StopReason.PERSON,
+        "",
+    )
+
+
 def test_a_failed_start_says_the_hubs_reason_and_tells_the_owner(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
