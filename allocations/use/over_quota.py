@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from accounts.models import User
 from accounts.people import holding
@@ -257,36 +258,41 @@ def stop(client: Client, tenancy: Tenancy, *, now: Callable[[], datetime]) -> in
     """Stop what was written down and is not stopped yet; returns how much. Raises ConnectorError.
 
     Kueue's way: an inactive Workload gives its GPUs back and its job is suspended, nothing is deleted. Volcano has no
-    such way: there the job is deleted.
+    such way: there the job is deleted. One that the cluster refuses to stop keeps no other running: the refusal is
+    raised when all were tried.
     """
     rows = StoppedWork.objects.filter(tenancy=tenancy, done_at=None).select_related(
         "leftover__flavor__cluster", "leftover__allocation__hold__request"
     )
     stopped: list[StoppedWork] = []
+    refusals: list[PermanentError] = []
     try:
         for row in rows:
-            if _stop_or_say(client, tenancy, row, now=now()):
-                stopped.append(row)
-            else:
-                StoppedWork.objects.filter(pk=row.pk, done_at=None).update(
-                    done_at=now()
-                )
+            try:
+                if _stop(client, tenancy, row):
+                    stopped.append(row)
+                else:
+                    _note_gone(row, now=now())
+            except PermanentError as error:
+                _say_refused(tenancy, row, error.message, now=now())
+                refusals.append(error)
     finally:
         _note_stopped(tenancy, stopped, now=now())
+    _forget_refusals(tenancy)
+    if refusals:
+        raise refusals[0]
     return len(stopped)
 
 
-def _stop_or_say(
-    client: Client, tenancy: Tenancy, row: StoppedWork, *, now: datetime
-) -> bool:
-    """Stop it, or write down why the cluster refused for good; raises ConnectorError either way when it did not."""
-    try:
-        done = _stop(client, tenancy, row)
-    except PermanentError as error:
-        _say_refused(tenancy, row, error.message, now=now)
-        raise
-    Leftover.objects.filter(pk=row.leftover_id).exclude(trouble="").update(trouble="")
-    return done
+def _note_gone(row: StoppedWork, *, now: datetime) -> None:
+    StoppedWork.objects.filter(pk=row.pk, done_at=None).update(done_at=now)
+
+
+def _forget_refusals(tenancy: Tenancy) -> None:
+    """A refusal is shown until everything is stopped that had to stop for the same end."""
+    to_stop = StoppedWork.objects.filter(leftover=OuterRef("pk"), done_at=None)
+    refused = Leftover.objects.filter(tenancy=tenancy).exclude(trouble="")
+    refused.exclude(Exists(to_stop)).update(trouble="")
 
 
 @transaction.atomic

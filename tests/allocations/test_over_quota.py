@@ -232,6 +232,31 @@ def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(
     assert Leftover.objects.get().trouble == ""
 
 
+def test_work_that_the_cluster_refuses_to_stop_keeps_no_other_running(
+    place: Place,
+) -> None:
+    priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    row = hold(place, 4, terms=(0, "stop", 0))
+    for name in ("one", "two", "three", "four"):
+        work(place, name, 1)
+    give_back(row.pk, gpus=None, by=place.ada, now=place.time)
+    place.reconcile()
+    for name in ("two", "three"):
+        place.kubernetes.fail(f"/workloads/{name}$", method="PATCH", status=403)
+    for _ in range(3):
+        look(place, seconds=61)
+    assert running(place) == ["three", "two"]
+    assert "injected fault" in Leftover.objects.get().trouble
+    assert Event.objects.filter(kind="work.stopped").count() == 2
+    told = Notice.objects.filter(
+        person=priya, message__title__icontains="could not be stopped on"
+    )
+    assert told.count() == 1
+    place.kubernetes.cluster.faults.clear()
+    assert look(place, seconds=61) == 2
+    assert (running(place), Leftover.objects.get().trouble) == ([], "")
+
+
 def test_on_a_cluster_by_git_nothing_is_stopped_and_nothing_else_is_promised(
     place: Place,
 ) -> None:
