@@ -155,6 +155,10 @@ class Cluster(Row):
 
     # Its resource id in Azure, as `az aks show --query id` prints it: quota, pools and reservations are read by it.
     azure_id = models.CharField(max_length=300, blank=True, default="", db_default="")
+    # Why its pools could not be read in Azure the last time; empty when they could.
+    azure_message = models.CharField(
+        max_length=600, blank=True, default="", db_default=""
+    )
 
     on_drift = models.CharField(
         max_length=10,

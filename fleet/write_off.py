@@ -44,6 +44,7 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
     cluster.written_off_at = now
     # What it was known by is free for another one, and nobody has to decide anything about it any more.
     cluster.identity = cluster.identity_found = cluster.azure_id = ""
+    cluster.azure_message = ""
     cluster.braked_at, cluster.brake_reason = None, ""
     cluster.capacity_doubt, cluster.doubted_looks = "", 0
     cluster.save(
@@ -52,6 +53,7 @@ def write_off(cluster_id: int, *, name: str, by: User, now: datetime) -> Cluster
             "identity",
             "identity_found",
             "azure_id",
+            "azure_message",
             "braked_at",
             "brake_reason",
             "capacity_doubt",

@@ -12,6 +12,7 @@ from audit.events import Kind
 from audit.log import record
 from capacity.subscriptions.enqueue import enqueue_on_commit
 from capacity.subscriptions.models import Subscription
+from fleet.models import Cluster
 from web.refusals import NoRight
 
 Missing = Mapping[str, Sequence[str]]
@@ -80,6 +81,12 @@ def keep_rights(subscription_id: str, missing: Missing, *, now: datetime) -> Non
             subject=("subscription", row.pk),
             lacking=lacking,
         )
+
+
+def note_cluster(cluster_id: int, problem: str) -> None:
+    """Keep why a cluster's pools could not be read, empty when they could; what was known of them stays."""
+    rows = Cluster.objects.filter(pk=cluster_id)
+    rows.exclude(azure_message=problem[:600]).update(azure_message=problem[:600])
 
 
 def note_unchecked(subscription_id: str, why: str) -> None:

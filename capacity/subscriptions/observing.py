@@ -168,13 +168,26 @@ def _read(subscription: Subscription, azure: Azure, now: Clock) -> None:
             regions | {*accounts.values_list("region", flat=True).distinct()}
         ):
             keep_models(subscription, region, azure, now())
-    for cluster in clusters:
-        aks = aks_of(cluster)
-        assert aks is not None  # noqa: S101 - `_is_in` has looked
-        _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
-        following.follow(cluster)
+    failures = [_read_cluster(one, azure, now) for one in clusters]
     # Last, as nothing else waits for it.
     orphans.read(subscription, azure, now=now())
+    for failure in failures:
+        if isinstance(failure, TemporaryError):
+            raise failure
+
+
+def _read_cluster(cluster: Cluster, azure: Azure, now: Clock) -> ConnectorError | None:
+    """Keep a cluster's pools, or with it why they cannot be read: one that was deleted in Azure hides no other."""
+    aks = aks_of(cluster)
+    assert aks is not None  # noqa: S101 - `_is_in` has looked
+    try:
+        _keep_pools(cluster, azure.containers.pools(aks.group, aks.name), azure, now())
+    except ConnectorError as error:
+        actions.note_cluster(cluster.pk, error.message)
+        return error
+    actions.note_cluster(cluster.pk, "")
+    following.follow(cluster)
+    return None
 
 
 def _is_in(cluster: Cluster, subscription: str) -> bool:

@@ -133,6 +133,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "azure_message",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=600
+                    ),
+                ),
+                (
                     "on_drift",
                     models.CharField(
                         choices=[

@@ -172,6 +172,10 @@ def _doubts(chain: Chain, now: datetime) -> list[str]:
             f"Azure does not answer for this subscription; what you see of it is from "
             f"{ago(subscription.answered_at, now)}. {subscription.message}"
         )
+    elif cluster.azure_message:
+        found.append(
+            f"Azure does not say which pools this cluster has; what you see of them is older. {cluster.azure_message}"
+        )
     if chain.seen.silent_since is not None:
         found.append(
             f"The cluster has said nothing since {ago(chain.seen.silent_since, now)}."

@@ -8,7 +8,14 @@ import pytest
 from django.conf import settings
 
 from audit.models import Event
-from capacity.models import FamilyQuota, Meter, NodePool, Subscription, VmSize
+from capacity.models import (
+    FamilyQuota,
+    Meter,
+    NodePool,
+    Orphan,
+    Subscription,
+    VmSize,
+)
 from capacity.subscriptions import observing
 from capacity.subscriptions.ids import aks_of
 from capacity.subscriptions.observing import (
@@ -233,6 +240,48 @@ def test_a_subscription_that_refuses_keeps_what_was_known_and_says_why(
         "subscription.unreachable",
         "subscription.reachable",
     ]
+
+
+def gone_in_azure(here: Site) -> Cluster:
+    """A cluster of the subscription that somebody deleted in Azure, which is read before the other one."""
+    azure_id = EASTUS.replace("dev-eastus", "aaa-gone")
+    return factories.cluster("aaa-gone", region="eastus", azure_id=azure_id)
+
+
+def test_a_cluster_that_is_deleted_in_azure_hides_no_other(here: Site) -> None:
+    gone = gone_in_azure(here)
+    AzureCompute(here.azure.session()).ensure_group(
+        GROUP, "research", location="eastus", zones=[]
+    )
+    AzureCompute(here.azure.session()).begin_create_reservation(
+        GROUP, "research", "t4", location="eastus", size=T4, capacity=1
+    )
+    row = read(here)
+    assert (row.reachable, row.message) == (True, "")
+    other = Cluster.objects.get(name="dev-eastus")
+    assert {one.seen_at for one in other.node_pools.all()} == {here.time()}
+    assert Orphan.objects.filter(group="research").exists()
+    gone.refresh_from_db()
+    assert "aaa-gone" in gone.azure_message
+    assert other.azure_message == ""
+
+
+def test_a_cluster_of_which_azure_does_not_answer_hides_no_other(here: Site) -> None:
+    gone_in_azure(here)
+    here.azure.fault("GET", "/aaa-gone/agentPools", status=503, times=99)
+    row = read(here)
+    assert (row.reachable, row.failures) == (False, 1)
+    assert {
+        one.seen_at for one in NodePool.objects.filter(cluster__name="dev-eastus")
+    } == {here.time()}
+
+
+def test_a_cluster_whose_pools_are_read_again_says_so(here: Site) -> None:
+    here.azure.fault("GET", "/agentPools", status=404, code="ResourceNotFound")
+    read(here)
+    assert Cluster.objects.get(name="dev-eastus").azure_message != ""
+    read(here)
+    assert Cluster.objects.get(name="dev-eastus").azure_message == ""
 
 
 def test_each_failure_doubles_the_wait(here: Site) -> None:

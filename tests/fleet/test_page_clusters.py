@@ -100,6 +100,22 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
     )
 
 
+def test_platform_leads_see_why_the_pools_of_one_cannot_be_read_in_azure(
+    client: Client,
+) -> None:
+    azure_id = (
+        "/subscriptions/1/resourceGroups/gpu/providers/Microsoft.ContainerService"
+        "/managedClusters/gone"
+    )
+    factories.cluster("gone", azure_id=azure_id, azure_message="Not found there.")
+    client.force_login(factories.person("Ada"))
+    assert "Not found there." not in client.get("/clusters/gone/").content.decode()
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    page = client.get("/clusters/gone/").content.decode()
+    assert "Its pools cannot be read in Azure:" in page
+    assert "Not found there." in page
+
+
 def test_of_one_that_is_away_nobody_says_that_all_stands_as_it_was_made(
     client: Client,
 ) -> None:

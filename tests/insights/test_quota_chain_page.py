@@ -171,6 +171,13 @@ def test_what_was_read_long_ago_bears_its_age(monkeypatch: pytest.MonkeyPatch) -
     assert "Azure answered 503." in said
 
 
+def test_a_cluster_that_azure_does_not_know_is_told_with_its_chain(here: Site) -> None:
+    Cluster.objects.update(azure_message="The Resource was not found.")
+    said = words(here, gpus=4)
+    assert "Azure does not say which pools this cluster has" in said
+    assert "The Resource was not found." in said
+
+
 def test_what_is_fresh_bears_no_age(here: Site) -> None:
     assert "as of" not in words(here, gpus=4)
 
