@@ -70,7 +70,7 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """A reservation in the portal's records; `is_reserved` where Azure is known to have what its generation wants."""
+    """A reservation in the portal's records; `is_reserved` where Azure had what its generation wants, or refuses it."""
 
     number: int
     generation: int

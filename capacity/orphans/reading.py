@@ -62,7 +62,8 @@ def _recorded(row: Reservation) -> Recorded:
         zone=row.zone,
         vm_size=row.vm_size,
         machines=row.machines,
-        is_reserved=row.state == State.RESERVED and row.is_true and not row.is_refused,
+        # What Azure refuses may have been there, and be paid.
+        is_reserved=row.state == State.RESERVED and (row.is_true or row.is_refused),
     )
 
 

@@ -105,8 +105,8 @@ def want(
 def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
     """Have a worker try it now, whatever wait its failures had earned it, parked or not; harmless to repeat.
 
-    A node pool that AKS did not join is made anew once more. Raises NoRight for others than platform leads, Conflict
-    for what is released.
+    What Azure refused is asked for anew, and a node pool that AKS did not join is made anew once more. Raises NoRight
+    for others than platform leads, Conflict for what is released.
     """
     require_lead(by)
     row = locked(reservation_id)
@@ -116,7 +116,7 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
         )
     was_parked = retry_now(row, now=now)
     row.pool_remade = False
-    row.save(update_fields=["pool_remade"])
+    row.save(update_fields=["pool_remade", *_forget_refusal(row)])
     append(
         Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked
     )
@@ -126,12 +126,23 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
 
 @transaction.atomic
 def reserved(reservation_id: int, *, generation: int, now: datetime) -> None:
-    """Write down that Azure has what a generation wanted."""
+    """Write down that Azure has what a generation wanted, though it may have refused that before."""
     row = locked(reservation_id)
-    if row.state == State.PENDING and row.generation == generation:
+    if row.generation != generation:
+        return
+    if row.is_refused:
+        row.save(update_fields=_forget_refusal(row))
+    if row.state == State.PENDING:
         row.state, row.reserved_at = State.RESERVED, now
         row.save(update_fields=["state", "reserved_at"])
         append(Kind.RESERVATION_READY, row, actor=PORTAL, machines=row.machines)
+
+
+def _forget_refusal(row: Reservation) -> list[str]:
+    """Azure no longer refuses what is wanted now; returns the fields to be saved. Older refusals stay on record."""
+    if row.is_refused:
+        row.refusal, row.refused_generation = "", None
+    return ["refusal", "refused_generation"]
 
 
 @transaction.atomic

@@ -45,6 +45,9 @@ from reconciling.lease import Lease
 
 # There may be machines later; nobody knows when.
 NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
+# What was refused for good may still be paid: somebody took it away in Azure, where it does not come back. A grant that
+# waits for it fails long before the next try.
+REFUSED = Backoff(LOOK_AGAIN, timedelta(hours=1))
 NOT_JOINED = (
     "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the cluster's "
     "identity may use the reservation group."
@@ -99,20 +102,19 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         if step is Step.NOTHING:
             _as_wanted(lease, look, now())
             return
-        # What was refused stays as it is until what was granted with it has failed, and something else is wanted.
-        is_held_up = row.is_refused and step in (Step.RESERVE, Step.RESIZE)
-        if step is Step.WAIT or is_held_up:
-            wait = LOOK_AGAIN if is_held_up else BUSY_WAIT
-            said = row.message if is_held_up else _in_the_way(row, look)
+        if step is Step.WAIT:
             lease.finish(
-                requeue_at=now() + wait,
+                requeue_at=now() + BUSY_WAIT,
                 now=now(),
                 attempts=0,
-                message=said,
+                message=_in_the_way(row, look),
                 **_use(look, now()),
             )
             return
         lease.check(now=now())
+        if step in (Step.RESERVE, Step.RESIZE):
+            # Azure may refuse it, and what there is instead is to be seen then.
+            lease.write(**_use(look, now()))
         operation = STEPS[step](azure, row)
         failpoints.reach(f"reservation.{step}")
         if step is Step.DELETE_POOL and row.machines:
@@ -350,11 +352,11 @@ def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) 
     code = error.code if isinstance(error, PermanentError) else ""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     if code in FINAL and row.state != State.RELEASING:
-        actions.refused(row.pk, generation=row.generation, why=error.message)
         # The allocation that it was for fails next, and wants less again.
-        lease.finish(requeue_at=now + LOOK_AGAIN, now=now, message=error.message[:600])
-        return
-    backoff = NO_CAPACITY if code == "no_capacity" else RETRIES
+        actions.refused(row.pk, generation=row.generation, why=error.message)
+        backoff = REFUSED
+    else:
+        backoff = NO_CAPACITY if code == "no_capacity" else RETRIES
     wait = backoff.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
 

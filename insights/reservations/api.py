@@ -31,8 +31,9 @@ from insights.reservations.gathering import (
     orphan_prices,
     summed,
     usd_per_hour,
+    waiting_of,
 )
-from insights.reservations.presenting import orphan_standing, standing
+from insights.reservations.presenting import Standing, orphan_standing, standing
 from web.output import OutputSerializer
 from web.strict import Choice, PageQuery, Text
 
@@ -100,11 +101,11 @@ class ReservationSerializer(OutputSerializer[Reservation]):
 
     def get_word(self, row: Reservation) -> str:
         """In a word."""
-        return standing(row, timezone.now()).word
+        return _standing(row).word
 
     def get_sentence(self, row: Reservation) -> str:
         """In a sentence."""
-        return standing(row, timezone.now()).sentence
+        return _standing(row).sentence
 
     def get_is_parked(self, row: Reservation) -> bool:
         """Whether it is tried no more."""
@@ -121,6 +122,10 @@ class ReservationSerializer(OutputSerializer[Reservation]):
             "reservation": names.reservation,
             "pool": names.pool if row.flavor_id else "",
         }
+
+
+def _standing(row: Reservation) -> Standing:
+    return standing(row, timezone.now(), grant_waits=row.pk in waiting_of([row]))
 
 
 class ReservationDaySerializer(serializers.Serializer[Any]):

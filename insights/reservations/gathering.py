@@ -72,6 +72,17 @@ def until_of(rows: Sequence[Reservation]) -> Mapping[int, datetime]:
     return dict(live.order_by().values_list("reservation").annotate(last=Max("until")))
 
 
+def waiting_of(rows: Sequence[Reservation]) -> frozenset[int]:
+    """The refused ones of which something is granted that Azure has not made yet; no query where none is refused."""
+    refused = [one.pk for one in rows if one.is_refused]
+    if not refused:
+        return frozenset()
+    waiting = Allocation.objects.live().filter(
+        reservation__in=refused, charged_from=None
+    )
+    return frozenset(waiting.values_list("reservation_id", flat=True))
+
+
 def grants_of(row: Reservation) -> list[Allocation]:
     """What was granted of a reservation: what is held first, then what has ended, newest first; one query."""
     found = Allocation.objects.filter(reservation=row).select_related(

@@ -27,8 +27,14 @@ from insights.reservations.gathering import (
     summed,
     until_of,
     usd_per_hour,
+    waiting_of,
 )
-from insights.reservations.presenting import orphan_standing, place, standing
+from insights.reservations.presenting import (
+    Standing,
+    orphan_standing,
+    place,
+    standing,
+)
 from ui.amounts import usd
 from ui.parts import Cell, Columns, Row
 
@@ -123,14 +129,14 @@ def page_of(rows: QuerySet[Reservation], query: Mapping[str, str]) -> Page:
 
 
 def lines(rows: Sequence[Reservation], *, now: datetime) -> list[Row]:
-    """The rows of the list; two queries whatever their number."""
-    days, until = days_of(rows), until_of(rows)
+    """The rows of the list; two queries whatever their number, three where one is refused."""
+    days, until, waiting = days_of(rows), until_of(rows), waiting_of(rows)
     return [
         _line(
             one,
             summed(costs_by_day(one, days[one.pk], now)),
             until.get(one.pk),
-            now=now,
+            standing(one, now, grant_waits=one.pk in waiting),
         )
         for one in rows
     ]
@@ -158,9 +164,8 @@ def orphans(prices: OrphanPrices) -> Orphans:
 
 
 def _line(
-    row: Reservation, costs: Costs, until: datetime | None, *, now: datetime
+    row: Reservation, costs: Costs, until: datetime | None, stands: Standing
 ) -> Row:
-    stands = standing(row, now)
     nodes = (
         f", pool {pool_name(row.pk)} of {row.flavor.cluster.title}"
         if row.flavor

@@ -29,6 +29,7 @@ from insights.reservations.gathering import (
     grants_of,
     summed,
     uses_of,
+    waiting_of,
 )
 from insights.reservations.presenting import Standing, machines, place, standing
 from ui.amounts import day, moment, share, usd
@@ -123,8 +124,8 @@ def rights(row: Reservation, by: User, grants: Sequence[Allocation]) -> Rights:
 
 
 def _is_stuck(row: Reservation) -> bool:
-    """Whether a try by hand may help: it is parked, not what is wanted, or its node pool was made anew to no avail."""
-    is_wrong = not row.is_true or row.pool_remade
+    """Whether a try by hand may help: it is parked, refused, not what is wanted, or its pool was made anew in vain."""
+    is_wrong = not row.is_true or row.is_refused or row.pool_remade
     return row.parked_at is not None or (
         bool(row.message) and is_wrong and row.operation is None
     )
@@ -142,7 +143,7 @@ def context(row: Reservation, *, by: User, now: datetime) -> ReservationPage:
     return {
         "reservation": row,
         "title": f"{row.machines} × {row.vm_size}" if row.machines else row.vm_size,
-        "standing": standing(row, now),
+        "standing": standing(row, now, grant_waits=row.pk in waiting_of([row])),
         "figures": figures(row, summed(by_day)),
         "may": may,
         "suggested": _suggestion(row, suggested, may, grants, now=now),

@@ -18,16 +18,20 @@ class Standing:
     sentence: str
 
 
-def standing(row: Reservation, now: datetime) -> Standing:
-    """Where a reservation is, what Azure works on, or why it is not what is wanted."""
+def standing(row: Reservation, now: datetime, *, grant_waits: bool) -> Standing:
+    """Where a reservation is, what Azure works on, or why it is not what is wanted.
+
+    `grant_waits` tells whether something was granted of it that Azure has not made yet, which fails if it is refused.
+    """
     state = State(row.state)
     if row.parked_at is not None and state is not State.RELEASED:
         return Standing(tone="bad", word="Parked", sentence=row.message)
     if state in (State.RELEASING, State.RELEASED):
         return _on_its_way_out(row, state, now)
     if row.is_refused:
-        sentence = f"{row.refusal} What was granted with it fails, and its budget is free again."
-        return Standing(tone="bad", word="Refused", sentence=sentence)
+        return Standing(
+            tone="bad", word="Refused", sentence=_refused(row, grant_waits, now)
+        )
     if state is State.PENDING or not row.is_true:
         return _on_its_way_in(row, state, now)
     return _in_force(row)
@@ -59,6 +63,14 @@ def _on_its_way_out(row: Reservation, state: State, now: datetime) -> Standing:
         word=state.words,
         sentence=f"{gone}Nothing of it is left in Azure.",
     )
+
+
+def _refused(row: Reservation, grant_waits: bool, now: datetime) -> str:
+    if grant_waits:
+        return f"{row.refusal} What was granted with it fails, and its budget is free again."
+    again = f"in {ahead(row.requeue_at, now)}" if row.requeue_at > now else "now"
+    there = f"Azure has {row.held} of {machines(row.machines)}, all of which are paid."
+    return f"{row.refusal} {there} It is tried again {again}."
 
 
 def _on_its_way_in(row: Reservation, state: State, now: datetime) -> Standing:

@@ -12,14 +12,16 @@ from allocations.models import Allocation, Budget
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
-from capacity.models import FamilyQuota, Reservation, VmSize
+from capacity.models import FamilyQuota, Orphan, Reservation, VmSize
 from capacity.reservations.actions import try_again
 from capacity.reservations.reconcile import NOT_JOINED, REMADE, Names
 from capacity.reservations.states import State
 from capacity.subscriptions.observing import observe
 from connectors.azure.compute import AzureCompute
 from connectors.azure.container_service import AzureContainerService, NewPool
+from insights.reservations.gathering import waiting_of
 from insights.reservations.page import rights
+from insights.reservations.presenting import standing
 from policy.rules import Arrival
 from sandbox.azure.pools import Pools
 from tests.approvals.shop import SPECS, approve
@@ -299,3 +301,72 @@ def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budg
     assert here.in_azure() == {}
     assert Reservation.objects.get().state == State.RELEASED
     assert Event.objects.filter(kind="reservation.refused").exists()
+
+
+def shrunk_and_refused(here: Site) -> Reservation:
+    """Two machines that are paid, of which somebody took one away in Azure, where there is no quota for it now."""
+    here.grant(2)
+    here.work()
+    row = Reservation.objects.select_related("team").get()
+    names = Names.of(row)
+    AzureCompute(here.azure.session()).begin_resize_reservation(
+        row.resource_group, names.group, names.reservation, 1
+    )
+    here.azure.fault(
+        "PATCH",
+        "capacityReservations/",
+        status=409,
+        code="OperationNotAllowed",
+        message="Operation could not be completed as it results in exceeding approved Cores quota.",
+        times=99,
+    )
+    here.time.pass_(minutes=6)
+    here.work()
+    row.refresh_from_db()
+    assert (row.state, row.is_true, row.is_refused) == (State.RESERVED, True, True)
+    return row
+
+
+def test_what_was_paid_and_is_refused_is_told_and_shown_as_a_difference(
+    here: Site,
+) -> None:
+    row = shrunk_and_refused(here)
+    assert waiting_of([row]) == frozenset()
+    said = standing(row, here.time(), grant_waits=False)
+    assert "Azure has 1 of 2 machines, all of which are paid." in said.sentence
+    assert rights(row, here.scene.priya, []).retry
+    here.time.pass_(minutes=11)
+    observe(SUBSCRIPTION, now=here.time)
+    found = Orphan.objects.get()
+    assert (found.kind, found.machines, found.expected) == ("differs", 1, 2)
+
+
+def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Site) -> None:
+    row = shrunk_and_refused(here)
+    waits = []
+    for _ in range(3):
+        waits.append(row.requeue_at - here.time())
+        here.time.at = row.requeue_at
+        here.work(1)
+        row.refresh_from_db()
+    assert waits == sorted(waits)
+    assert waits[-1] > 2 * waits[0]
+    assert Event.objects.filter(kind="reservation.refused").count() == 1
+    here.azure.admin("DELETE", "/sandbox/faults")
+    here.time.at = row.requeue_at
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    row.refresh_from_db()
+    assert (row.refusal, row.is_refused, row.held) == ("", False, 2)
+
+
+def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
+    here: Site,
+) -> None:
+    row = shrunk_and_refused(here)
+    here.azure.admin("DELETE", "/sandbox/faults")
+    tried = try_again(row.pk, by=here.scene.priya, now=here.time())
+    assert (tried.refusal, tried.refused_generation) == ("", None)
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    assert not Allocation.objects.exclude(ended_at=None).exists()

@@ -110,8 +110,23 @@ NEW = {"state": "pending", "held": 0, "used": 0, "observed_generation": 0}
 def test_a_reservation_says_how_it_stands(
     fields: dict[str, Any], word: str, sentence: str
 ) -> None:
-    found = standing(row(**fields), NOW)
+    found = standing(row(**fields), NOW, grant_waits=True)
     assert (found.word, found.sentence) == (word, sentence)
+
+
+def test_what_is_refused_and_no_grant_waits_for_says_what_is_there_and_paid() -> None:
+    refused = row(
+        held=1,
+        used=1,
+        refused_generation=1,
+        refusal="The quota is full.",
+        requeue_at=NOW + timedelta(minutes=5),
+    )
+    found = standing(refused, NOW, grant_waits=False)
+    assert found.word == "Refused"
+    assert found.sentence == (
+        "The quota is full. Azure has 1 of 4 machines, all of which are paid. It is tried again in 5 min."
+    )
 
 
 @pytest.mark.parametrize(
