@@ -25,7 +25,7 @@ class ModelShown(TypedDict):
 def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown | None:
     """What the page says of a model that is granted; None for anything else. Reads what the row points at.
 
-    `retry` is where a platform lead has an account tried again that is tried no more.
+    `retry` is where a platform lead has an account tried again that is tried no more, or what Azure refused.
     """
     endpoint = allocation.endpoint if allocation is not None else None
     if endpoint is None:
@@ -48,13 +48,16 @@ def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown 
     ]
     if account.endpoint:
         rows.insert(1, {"label": "Address", "copyable": account.endpoint})
-    may_retry = account.parked_at is not None and viewer.may(Permission.MANAGE_CLUSTERS)
+    is_stuck = account.parked_at is not None or endpoint.is_refused
+    may_retry = is_stuck and viewer.may(Permission.MANAGE_CLUSTERS)
+    # Of what another model of the account meets, nothing is said where this one is as wanted.
+    met = account.message if account.parked_at or not endpoint.is_true else ""
     return {
         "rows": rows,
         "retry": reverse("model-endpoint-retry", args=[endpoint.pk])
         if may_retry
         else "",
-        "message": account.message or endpoint.refusal,
+        "message": met or endpoint.refusal,
         "who": WHO,
         "network": network_words(endpoint),
         "example": example(endpoint),

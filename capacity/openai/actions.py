@@ -17,6 +17,8 @@ from capacity.openai.states import State
 from capacity.retrying import require_lead, retry_now
 from web.refusals import Conflict
 
+NOT_REFUSED = {"refusal": "", "refused_capacity": None}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -125,7 +127,8 @@ def look_again(team: Team, *, now: datetime) -> None:
 def try_again(endpoint_id: int, *, by: User, now: datetime) -> ModelEndpoint:
     """Have a worker try a model's account now, whatever wait its failures had earned it, parked or not.
 
-    It is harmless to repeat. Raises NoRight for others than platform leads, Conflict for a model that is deleted.
+    What Azure refused in it is asked for anew. It is harmless to repeat. Raises NoRight for others than platform leads,
+    Conflict for a model that is deleted.
     """
     require_lead(by)
     row = locked(endpoint_id)
@@ -135,6 +138,9 @@ def try_again(endpoint_id: int, *, by: User, now: datetime) -> ModelEndpoint:
             "It is deleted: there is nothing to try.", code="model_endpoint_is_deleted"
         )
     was_parked = retry_now(account, now=now)
+    refused = ModelEndpoint.objects.filter(account=account, refused_capacity__gt=0)
+    refused.update(**NOT_REFUSED)
+    row.refusal, row.refused_capacity = "", None
     record(
         Kind.MODEL_ACCOUNT_TRIED_AGAIN,
         actor=by.as_actor(),
@@ -193,9 +199,12 @@ def deleted(account_id: int, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> None:
-    """Write down that Azure refuses for good these capacities, by deployment; what was granted for them fails."""
-    account = locked_account(account_id)
+def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> bool:
+    """Write down that Azure refuses for good these capacities, by deployment; what was granted for them fails.
+
+    False where all of that was known.
+    """
+    account, is_news = locked_account(account_id), False
     rows = ModelEndpoint.objects.wanted_now().filter(account=account).order_by("pk")
     for row in rows.select_for_update(of=("self",), no_key=True):
         if (
@@ -208,6 +217,8 @@ def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> None
         row.refusal, row.refused_capacity = why[:600], row.capacity
         row.save(update_fields=["refusal", "refused_capacity"])
         append(Kind.MODEL_ENDPOINT_REFUSED, row, actor=PORTAL, reason=row.refusal)
+        is_news = True
+    return is_news
 
 
 def append(
@@ -252,10 +263,12 @@ def _wanted_anew(account: ModelAccount, *, now: datetime) -> None:
 
 def _seen(row: ModelEndpoint, held: int, *, now: datetime) -> None:
     row.held = held
+    if held == row.capacity:
+        row.refusal, row.refused_capacity = "", None
     if row.state == State.PENDING and held == row.capacity:
         row.state, row.ready_at = State.READY, now
         append(Kind.MODEL_ENDPOINT_READY, row, actor=PORTAL, capacity=row.capacity)
-    row.save(update_fields=["held", "state", "ready_at"])
+    row.save(update_fields=["held", "state", "ready_at", "refusal", "refused_capacity"])
 
 
 def _gone(row: ModelEndpoint, *, now: datetime) -> None:

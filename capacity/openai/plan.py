@@ -52,7 +52,7 @@ class Observed:
 class Wanted:
     """Thousands of tokens a minute by deployment, none for no account any more, and the group that may call them.
 
-    What Azure refused for good is in `refused`: it stays as it is until something else is wanted.
+    What Azure refused for good is in `refused`: it is asked for after everything else.
     """
 
     capacities: Mapping[str, int]
@@ -92,12 +92,11 @@ def _up(wanted: Wanted, observed: Observed) -> Next:
 
 def _deployments(wanted: Wanted, there: Mapping[str, Found]) -> Next:
     # What gets smaller first: its quota may be what another one lacks.
-    def growth(name: str) -> tuple[int, str]:
-        return wanted.capacities[name] - (
-            there[name].capacity if name in there else 0
-        ), name
+    def order(name: str) -> tuple[bool, int, str]:
+        now = there[name].capacity if name in there else 0
+        return name in wanted.refused, wanted.capacities[name] - now, name
 
-    for name in sorted(set(wanted.capacities) - wanted.refused, key=growth):
+    for name in sorted(wanted.capacities, key=order):
         found = there.get(name)
         if (
             found is None

@@ -356,9 +356,9 @@ def _failed(
     code = error.code if isinstance(error, PermanentError) else ""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     concerned = _concerned(work[0]) if work else {}
-    if code in FINAL and concerned and row.state != State.DELETING:
-        actions.refused(row.pk, capacities=concerned, why=error.message)
-        # What was refused is left out of the next look, and the rest goes on.
+    is_final = code in FINAL and concerned and row.state != State.DELETING
+    if is_final and actions.refused(row.pk, capacities=concerned, why=error.message):
+        # What was refused comes last from now on, and the rest goes on.
         lease.finish(requeue_at=now, now=now, message=error.message[:600])
         return
     wait = RETRIES.wait(row.attempts, chance=_random.random(), retry_after=retry_after)

@@ -266,6 +266,70 @@ def test_what_is_changed_in_azure_past_the_portal_is_put_right(here: Models) -> 
     assert here.deployed == {"gpt-4o": 30}
 
 
+def refuse(here: Models, path: str) -> None:
+    """Have a policy of Azure's refuse whatever is made there."""
+    here.azure.fault(
+        "PUT",
+        path,
+        status=403,
+        code="RequestDisallowedByPolicy",
+        message="No more here.",
+        times=999,
+    )
+
+
+def shrunk_and_refused(here: Models) -> ModelEndpoint:
+    """A model that is paid, of which somebody took two thirds away in Azure, which does not give them back."""
+    here.grant(30)
+    here.work()
+    [account] = here.accounts
+    here.services.begin_deploy(
+        GROUP,
+        account.name,
+        "gpt-4o",
+        model="gpt-4o",
+        version=ModelEndpoint.objects.get().version,
+        sku="Standard",
+        capacity=10,
+    )
+    refuse(here, "deployments/")
+    here.time.pass_(minutes=6)
+    here.work(3)
+    row = ModelEndpoint.objects.get()
+    assert (row.state, row.held, row.is_refused) == (State.READY, 10, True)
+    return row
+
+
+def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Models) -> None:
+    shrunk_and_refused(here)
+    # What else is wanted goes before it.
+    Allocation.objects.update(charged_from=here.time())
+    here.azure.admin("DELETE", "/sandbox/faults")
+    refuse(here, "deployments/gpt-4o")
+    here.grant(5, model=EMBEDDING)
+    here.work()
+    assert here.deployed == {"gpt-4o": 10, EMBEDDING: 5}
+    assert Event.objects.filter(kind="model_endpoint.refused").count() == 1
+    here.azure.admin("DELETE", "/sandbox/faults")
+    here.time.pass_(minutes=11)
+    here.work()
+    assert here.deployed == {"gpt-4o": 30, EMBEDDING: 5}
+    row = ModelEndpoint.objects.get(model="gpt-4o")
+    assert (row.held, row.refusal, row.refused_capacity) == (30, "", None)
+
+
+def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
+    here: Models,
+) -> None:
+    row = shrunk_and_refused(here)
+    here.azure.admin("DELETE", "/sandbox/faults")
+    actions.try_again(row.pk, by=here.scene.priya, now=here.time())
+    assert not ModelEndpoint.objects.get().is_refused
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+    assert not Allocation.objects.exclude(ended_at=None).exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "point",

@@ -68,6 +68,31 @@ def test_an_embedding_is_called_as_such(here: Models, client: Client) -> None:
     assert "/deployments/text-embedding-3-large/embeddings?" in page_of(here, client)
 
 
+def test_the_page_of_what_is_paid_and_refused_lets_leads_try_again(
+    here: Models, client: Client
+) -> None:
+    here.grant(30)
+    here.work()
+    ModelEndpoint.objects.update(held=10, refusal="No more here.", refused_capacity=30)
+    row = ModelEndpoint.objects.get()
+    path = f"/capacity/models/{row.pk}/retry"
+    shown = page_of(here, client)
+    assert "No more here." in shown
+    assert path not in shown
+    client.force_login(here.scene.priya)
+    request = f"/requests/{Request.objects.latest('pk').pk}/"
+    assert path in client.get(request).content.decode()
+
+
+def test_the_page_of_one_model_says_nothing_of_what_another_one_meets(
+    here: Models, client: Client
+) -> None:
+    here.grant(30)
+    here.work()
+    ModelAccount.objects.update(message="No quota for the other one.")
+    assert "No quota for the other one." not in page_of(here, client)
+
+
 def test_the_page_says_what_azure_refused(here: Models, client: Client) -> None:
     here.grant(400, model="text-embedding-3-large")
     here.work()
