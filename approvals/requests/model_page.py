@@ -7,7 +7,9 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from allocations.models import Allocation
+from capacity.models import ModelEndpoint
 from capacity.openai.calling import WHO, example, network_words
+from capacity.openai.states import State
 from ui.parts import Fact
 
 
@@ -20,6 +22,15 @@ class ModelShown(TypedDict):
     network: str
     example: str
     retry: str
+
+
+def _state(endpoint: ModelEndpoint) -> Fact:
+    tone, word = endpoint.state_of.tone, endpoint.state_of.words
+    if endpoint.is_refused:
+        tone, word = "bad", "Refused"
+    elif endpoint.state == State.READY and not endpoint.held:
+        tone, word = "moving", "Being made again"
+    return {"label": "State", "tone": tone, "word": word}
 
 
 def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown | None:
@@ -35,11 +46,7 @@ def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown 
     if endpoint.held != endpoint.capacity and endpoint.held:
         tokens = f"{endpoint.held:,} thousand a minute now, soon {endpoint.capacity:,}"
     rows: list[Fact] = [
-        {
-            "label": "State",
-            "tone": endpoint.state_of.tone,
-            "word": endpoint.state_of.words,
-        },
+        _state(endpoint),
         {"label": "Model", "text": f"{endpoint.model} {endpoint.version}".strip()},
         {"label": "Deployment", "copyable": endpoint.deployment},
         {"label": "Type", "text": f"{endpoint.get_sku_display()}, {account.region}"},

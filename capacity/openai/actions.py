@@ -184,6 +184,14 @@ def ready(
 
 
 @transaction.atomic
+def lost(account_id: int) -> None:
+    """Write down that Azure has an account no more that is wanted, and none of its models with it."""
+    account = locked_account(account_id)
+    rows = ModelEndpoint.objects.wanted_now().filter(account=account)
+    rows.exclude(held=0).update(held=0)
+
+
+@transaction.atomic
 def deleted(account_id: int, *, now: datetime) -> None:
     """Write down that nothing of an account is left in Azure, its name neither."""
     account = locked_account(account_id)

@@ -177,6 +177,8 @@ def _look(work: Work) -> Observed:
     row, services, name = work.row, work.azure.services, work.name
     account = services.account(row.resource_group, name)
     if account is None:
+        if any(one.held for one in work.endpoints.values()):
+            actions.lost(row.pk)
         gone = services.deleted_accounts()
         return Observed(
             is_deleted=any(

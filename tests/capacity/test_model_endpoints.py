@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -328,6 +329,35 @@ def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
     here.work()
     assert here.deployed == {"gpt-4o": 30}
     assert not Allocation.objects.exclude(ended_at=None).exists()
+
+
+def test_an_account_that_azure_refuses_to_make_anew_is_asked_for_ever_less_often(
+    here: Models,
+) -> None:
+    here.grant(30)
+    here.work()
+    [account] = here.accounts
+    here.services.begin_delete_account(GROUP, account.name)
+    refuse(here, "accounts/[^/]+$")
+    here.azure.azure.asked.clear()
+    here.time.pass_(minutes=6)
+    start, rows = here.time(), ModelAccount.objects.in_azure()
+    while here.time() < start + timedelta(minutes=2):
+        for pk in rows.due(here.time()).values_list("pk", flat=True):
+            engine.reconcile(pk, now=here.time)
+        here.time.pass_(seconds=2)
+    asked = [one for one in here.azure.azure.asked if one.startswith("PUT")]
+    assert 3 <= len(asked) <= 8
+    row = ModelEndpoint.objects.select_related("account").get()
+    assert (row.held, row.is_refused) == (0, True)
+    assert "No more here." in row.refusal
+    assert Event.objects.filter(kind="model_endpoint.refused").count() == 1
+    here.azure.admin("DELETE", "/sandbox/faults")
+    here.time.at = row.account.requeue_at
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+    row.refresh_from_db()
+    assert (row.held, row.is_refused) == (30, False)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.capacity.connected import EASTUS, Time, connected
 from tests.capacity.models_in_azure import Models, models
+from tests.pages import parsed
 from tests.sandbox.azure.running import SUBSCRIPTION, Running
 from tests.scene import scene
 
@@ -82,6 +83,26 @@ def test_the_page_of_what_is_paid_and_refused_lets_leads_try_again(
     client.force_login(here.scene.priya)
     request = f"/requests/{Request.objects.latest('pk').pk}/"
     assert path in client.get(request).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({}, "Ready"),
+        ({"held": 0}, "Being made again"),
+        ({"held": 0, "refusal": "No.", "refused_capacity": 30}, "Refused"),
+    ],
+)
+def test_the_page_says_ready_of_what_azure_has_alone(
+    here: Models, client: Client, fields: dict[str, Any], word: str
+) -> None:
+    here.grant(30)
+    here.work()
+    ModelEndpoint.objects.update(**fields)
+    shown = parsed(page_of(here, client)).words
+    found = [one for one in ("Being made again", "Refused") if one in shown]
+    assert found == [one for one in [word] if one != "Ready"]
+    assert ("State Ready" in shown) is (word == "Ready")
 
 
 def test_the_page_of_one_model_says_nothing_of_what_another_one_meets(
