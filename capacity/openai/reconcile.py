@@ -206,9 +206,12 @@ def _look(work: Work) -> Observed:
 
 
 def _note(work: Work, account: Account, observed: Observed) -> None:
-    """Keep which models the team may call by now, where that is news: one that waits delays no other."""
+    """Keep which models the team may call by now, where that is news: one that waits delays no other.
+
+    Of one that has failed Azure names a capacity that nobody can count on.
+    """
     held = {
-        name: one.capacity
+        name: 0 if one.has_failed else one.capacity
         for name, one in observed.deployments.items()
         if not one.is_busy
     }

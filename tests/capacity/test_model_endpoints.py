@@ -360,6 +360,26 @@ def test_an_account_that_azure_refuses_to_make_anew_is_asked_for_ever_less_often
     assert (row.held, row.is_refused) == (30, False)
 
 
+def test_a_deployment_that_failed_is_not_held_and_costs_nothing(here: Models) -> None:
+    allocation = here.grant(30)
+    failed = {"error": {"code": "InternalServerError", "message": "It broke."}}
+    here.azure.fault("PUT", "deployments/", operation=failed, times=99)
+    here.work(rounds=30)
+    [account] = here.accounts
+    found = here.services.deployments(GROUP, account.name)
+    assert [(one.capacity, one.state) for one in found] == [(30, "Failed")]
+    row = ModelEndpoint.objects.get()
+    allocation.refresh_from_db()
+    assert (row.state, row.held) == (State.PENDING, 0)
+    assert allocation.charged_from is None
+    here.azure.admin("DELETE", "/sandbox/faults")
+    here.time.pass_(minutes=11)
+    here.work()
+    allocation.refresh_from_db()
+    assert allocation.charged_from is not None
+    assert ModelEndpoint.objects.get().held == 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "point",
