@@ -57,6 +57,13 @@ def _voted(user: User) -> Exists:
     )
 
 
+def _ends_in_its_time(field: str, *, latest: str) -> Q:
+    """That an end, where there is one, is after the beginning; `latest` is the lookup against what was asked."""
+    after_begin = Q(starts_at=None) | Q(**{f"{field}__gt": F("starts_at")})
+    in_time = Q(**{f"{field}__gt": F("created_at"), f"{field}__{latest}": F("until")})
+    return Q(**{field: None}) | (in_time & after_begin)
+
+
 class RequestQuerySet(TeamScopedQuerySet["Request"]):
     """Ways to look at requests."""
 
@@ -192,6 +199,9 @@ class Request(Row):
     approved_count = models.PositiveIntegerField(null=True)
     # What the steps so far have left of it; null while that is all.
     cut_to = models.PositiveIntegerField(null=True)
+    # The same of its end: until when it was granted, and what the steps so far have left of its time.
+    approved_until = models.DateTimeField(null=True)
+    cut_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_index=True)
     updated_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
@@ -274,6 +284,19 @@ class Request(Row):
                 condition=Q(cut_to=None) | Q(cut_to__lt=F("count"), cut_to__gte=1),
                 name="what_is_cut_is_fewer_than_was_asked",
             ),
+            models.CheckConstraint(
+                condition=Q(state="approved", approved_until__isnull=False)
+                | (~Q(state="approved") & Q(approved_until=None)),
+                name="an_approval_says_until_when",
+            ),
+            models.CheckConstraint(
+                condition=_ends_in_its_time("approved_until", latest="lte"),
+                name="nobody_is_given_longer_than_was_asked",
+            ),
+            models.CheckConstraint(
+                condition=_ends_in_its_time("cut_until", latest="lt"),
+                name="what_is_shortened_ends_earlier_than_was_asked",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -293,7 +316,7 @@ class Request(Row):
     def lapses(self) -> datetime:
         """When it lapses by itself: undecided, or unanswered while its requester has the turn."""
         return (
-            (self.answer_by or self.until)
+            (self.answer_by or self.until_now)
             if self.turn == self.Turn.REQUESTER
             else self.lapses_at
         )
@@ -399,6 +422,21 @@ class Request(Row):
     def gpus_now(self) -> int:
         """How many GPUs those are."""
         return self.gpus // self.count * self.count_now
+
+    @property
+    def until_now(self) -> datetime:
+        """Until when it is: the end that was granted, else what the steps so far have left of its time."""
+        return self.approved_until or self.cut_until or self.until
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether people have left less of its time than was asked for."""
+        return self.until_now < self.until
+
+    @property
+    def is_less(self) -> bool:
+        """Whether people have left less of it than was asked for: fewer units, or a shorter time."""
+        return self.count_now < self.count or self.is_shorter
 
     @property
     def given_name(self) -> str:
@@ -664,6 +702,7 @@ class Decision(Row):
     content_version = models.PositiveIntegerField()
     verdict = models.CharField(max_length=10, choices=Verdict.choices)
     count = models.PositiveIntegerField(null=True)
+    until = models.DateTimeField(null=True)
     usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal(0))
     because = models.CharField(max_length=12, choices=Because.choices, blank=True)
     reason = models.TextField(blank=True, max_length=2000)
@@ -702,6 +741,10 @@ class Decision(Row):
             models.CheckConstraint(
                 condition=~Q(verdict="approve") | Q(count__isnull=False, count__gte=1),
                 name="an_approving_vote_says_how_many",
+            ),
+            models.CheckConstraint(
+                condition=~Q(verdict="approve") | Q(until__isnull=False),
+                name="an_approving_vote_says_until_when",
             ),
         ]
 

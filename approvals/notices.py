@@ -19,6 +19,7 @@ from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.requests import prices
 from approvals.requests.presenting import (
     asks,
+    instead_words,
     lapse_words,
     usual_wait,
     usual_words,
@@ -153,6 +154,7 @@ def decided(
     if by is not None and seat_of is not None and seat_of.pk != by.pk:
         who = f"{by.name} for {seat_of.name}"
     sentence = f"{who} {decision} it: {reason}" if reason else f"{who} {decision} it."
+    sentence += _granted_shorter(request, now=now)
     if cost > request.usd and prices.matters(cost, asked=request.usd):
         sentence += f" The price has risen since it was asked for: {usd(cost)} in all, not {usd(request.usd)}."
     said = _message(
@@ -185,7 +187,7 @@ def freed(request: Request, why: str, *, now: datetime) -> None:
     said = _message(
         request,
         f"Approved: {name} for {request.team.name}",
-        f"The policy approved it. {why}",
+        f"The policy approved it. {why}{_granted_shorter(request, now=now)}",
         facts=_next_step(request, "approved"),
         now=now,
     )
@@ -417,7 +419,7 @@ def _message(
 ) -> Message:
     known = [
         ("Asked by", request.requester.name),
-        ("Until", moment(request.until, now)),
+        ("Until", _until(request, now=now)),
         ("Cost", usd(prices.usd_of(request))),
     ]
     known += [*facts, *([("Why", request.reason)] if request.reason else [])]
@@ -428,6 +430,18 @@ def _message(
         rules=tuple(rules),
         action=action,
     )
+
+
+def _until(request: Request, *, now: datetime) -> str:
+    """When it ends; of what people have left a shorter time, also which end was asked for."""
+    shorter = instead_words(request, now=now).removeprefix("until ")
+    return shorter or moment(request.until, now)
+
+
+def _granted_shorter(request: Request, *, now: datetime) -> str:
+    """ " Granted until Tue 12 Jan, 12:00 UTC instead of Fri 12 Feb, 12:00 UTC."; empty where nothing is shorter."""
+    shorter = instead_words(request, now=now) if request.approved_until else ""
+    return f" Granted {shorter}." if shorter else ""
 
 
 def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:

@@ -131,6 +131,7 @@ def _request(
     gpus, days = dice.choice((3, 4, 4, 5, 6, 8, 16)), dice.randint(1, 30)
     is_approved = not is_open and dice.random() < 0.8
     decided_at = None if is_open else at + dice.randint(1, 60) * HOUR
+    until = (decided_at or at) + days * DAY
     state = (
         State.WAITING if is_open else State.APPROVED if is_approved else State.REJECTED
     )
@@ -147,12 +148,13 @@ def _request(
             "gpus": gpus,
             "purpose": purpose,
         },
-        until=(decided_at or at) + days * DAY,
+        until=until,
         purpose=purpose,
         reason=REASON.format(number),
         state=state,
         usd=PRICE * gpus * days * 24,
         approved_count=gpus if is_approved else None,
+        approved_until=until if is_approved else None,
         created_at=at,
         updated_at=decided_at or at,
         decided_at=decided_at,
@@ -234,6 +236,7 @@ def _decision(row: Request, step: Step, lead: User) -> Decision:
         content_version=1,
         verdict="approve" if row.approved_count else "reject",
         count=row.approved_count,
+        until=row.approved_until,
         usd=row.usd,
         reason=""
         if row.approved_count

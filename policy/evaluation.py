@@ -183,9 +183,14 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
 
 def shortest_days(ask: Ask, standing: Standing) -> int:
     """The least whole days an ask may last: one, or as many as outlast the GPUs that it goes on with."""
-    if standing.own_until is None:
+    return least_days(ask.begins(standing.now), standing.own_until)
+
+
+def least_days(begins: datetime, own_until: datetime | None) -> int:
+    """The same of what begins at a moment and goes on with GPUs until another one; None is none."""
+    if own_until is None:
         return 1
-    return max((standing.own_until - ask.begins(standing.now)) // DAY + 1, 1)
+    return max((own_until - begins) // DAY + 1, 1)
 
 
 def later_automatic(ask: Ask, standing: Standing, policy: Policy) -> datetime | None:

@@ -82,6 +82,7 @@ def edit(
         turn=Request.Turn.APPROVER,
         content_version=request.content_version + 1,
         cut_to=None,
+        cut_until=None,
         **fields,
     )
     voted = request.decisions.filter(

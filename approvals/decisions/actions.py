@@ -1,4 +1,7 @@
-"""Deciding: approve, approve less, reject, ask. The request is locked and judged again at the moment of the vote."""
+"""Deciding: approve, approve fewer or for a shorter time, reject, ask.
+
+The request is locked and judged again at the moment of the vote.
+"""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -12,6 +15,7 @@ from approvals import notices as telling
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.deciders import has_voted, seat_for
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
+from approvals.decisions.shortening import approved_end
 from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
@@ -26,13 +30,14 @@ from approvals.requests.actions import (
     locked,
     move,
     save_evaluation,
+    set_less_aside,
 )
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from audit import clock
 from audit.events import Kind
 from audit.log import together
-from policy.evaluation import Rule, evaluate
+from policy.evaluation import Ask, Rule, evaluate
 from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 
 # What no vote can grant: more GPUs than are free, or money that is not there.
@@ -51,10 +56,13 @@ def approve(
     by: User,
     expected_version: int,
     count: int | None = None,
+    until: datetime | None = None,
     reason: str = "",
     now: datetime,
 ) -> Request:
-    """Approve the open step, for fewer units if `count` says so; its quorum closes it, and the last step grants.
+    """Approve the open step, for fewer units if `count` says so, and until an earlier end if `until` does.
+
+    Its quorum closes it, and the last step grants.
 
     Raises NoRight, Stale, BadInput, or Conflict when money or GPUs are gone by now.
     """
@@ -62,7 +70,8 @@ def approve(
         request_id, by=by, expected_version=expected_version, now=now
     )
     wanted = _approved(request, count)
-    judged = _judge_again(request, count=wanted, now=now)
+    ends = approved_end(request, until, now=now)
+    judged = _judge_again(request, count=wanted, until=ends, now=now)
     now = judged.standing.now
     _vote(
         request,
@@ -71,17 +80,19 @@ def approve(
         seat_of=seat_of,
         verdict=Decision.Verdict.APPROVE,
         count=wanted,
+        until=ends,
         usd=judged.answer.usd,
         reason=reason,
         now=now,
     )
-    left = wanted if wanted < request.count else None
     passed = []
     record_approval = partial(
         record_event,
         actor=by.as_actor(),
         count=wanted,
         asked=request.count,
+        until=ends.isoformat(),
+        asked_until=request.until.isoformat(),
         seat=step.seat,
         policy=judged.version.number,
         usd=str(judged.answer.usd),
@@ -89,11 +100,11 @@ def approve(
         stands_in_for=seat_of.name if seat_of != by else "",
     )
     if not _has_quorum(step):
-        move(request, now=now, cut_to=left)
+        _go_on_for_less(request, judged, now=now)
     else:
         go_on(request, now=now)
         Step.objects.filter(pk=step.pk).update(done_at=now)
-        needed = _still_needed(request, judged, count=wanted)
+        needed = still_needed(request, judged.ask, judged)
         following = open_next(request, step, needed, now=now)
         if following is None:
             with together():
@@ -112,7 +123,7 @@ def approve(
                 )
             return request
         turn = Request.Turn.APPROVER
-        move(request, now=now, cut_to=left, turn=turn, answer_by=None)
+        _go_on_for_less(request, judged, now=now, turn=turn, answer_by=None)
         telling.waits_no_more(request)
         passed = clockwork.begin(request, following, now=now)
     record_approval(Kind.REQUEST_STEP_DONE, request)
@@ -197,7 +208,7 @@ def ask_back(
     )
     pause(step, now=now)
     answer_by = min(
-        request.until, now + timedelta(days=policy_in_force(now)[1].lapse_days)
+        request.until_now, now + timedelta(days=policy_in_force(now)[1].lapse_days)
     )
     move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
     telling.asked_back(request, question.strip(), by=by, now=now)
@@ -300,14 +311,35 @@ def _why_refused(refusal: Refused, asked: Wanted, by: User) -> str:
     return refusal.message.removesuffix(" Choose another.")
 
 
-def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
-    """Judge so many units at the moment at which all locks are held, which `standing.now` says; raises Conflict."""
-    if request.until <= now:
+def _go_on_for_less(
+    request: Request, judged: Judged, *, now: datetime, **fields: object
+) -> None:
+    """Let a locked request wait on for what was approved of it, with the money for that and no more."""
+    count, until = judged.wanted.count, judged.wanted.until
+    is_less = (count, until) != (request.count_now, request.until_now)
+    move(
+        request,
+        now=now,
+        cut_to=count if count < request.count else None,
+        cut_until=until if until < request.until else None,
+        # Nothing waits past its own end.
+        lapses_at=min(request.lapses_at, until),
+        **fields,
+    )
+    if is_less:
+        set_less_aside(request, judged, now=now)
+
+
+def _judge_again(
+    request: Request, *, count: int, until: datetime, now: datetime
+) -> Judged:
+    """Judge so much of it at the moment at which all locks are held, which `standing.now` says; raises Conflict."""
+    if request.until_now <= now:
         raise Conflict(
             "The end that was asked for has passed. Reject it or ask for a later one.",
             code="too_late",
         )
-    asked = wanted_of(request, count)
+    asked = wanted_of(request, count, until)
     try:
         check(asked, by=request.requester, now=now)
         wanted = locked(asked, now=now)
@@ -335,18 +367,22 @@ def _judge_again(request: Request, *, count: int, now: datetime) -> Judged:
     return judged
 
 
-def _still_needed(request: Request, judged: Judged, *, count: int) -> set[Key] | None:
-    """The steps of the route that fewer units need, too; None for all that was asked for.
+def still_needed(request: Request, ask: Ask, judged: Judged) -> set[Key] | None:
+    """The steps of the route that an ask for less needs, too; None for all that was asked for.
 
     It is the route that was told, of the policy that gave it: a manager that changed on the way takes nobody's say
     away, and a policy that came into force routes the request anew by itself (approvals.decisions.rerouting).
     """
-    if count == request.count:
+    if (ask.count, ask.until) == (request.count, request.until):
         return None
-    version = request.routed_by or judged.version
+    # Mostly it is the policy in force, which is at hand.
+    is_other = request.routed_by_id not in (None, judged.version.pk)
+    version = request.routed_by if is_other else None
     return {
         key_of(plan)
-        for plan in evaluate(judged.ask, judged.standing, policy_of(version)).route
+        for plan in evaluate(
+            ask, judged.standing, policy_of(version or judged.version)
+        ).route
     }
 
 
@@ -367,6 +403,7 @@ def _vote(
     now: datetime,
     reason: str,
     count: int | None = None,
+    until: datetime | None = None,
     usd: Decimal = Decimal(0),
     because: str = "",
 ) -> None:
@@ -386,6 +423,7 @@ def _vote(
                 content_version=request.content_version,
                 verdict=verdict,
                 count=count,
+                until=until,
                 usd=usd,
                 because=because,
                 reason=reason.strip(),

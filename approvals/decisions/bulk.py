@@ -171,7 +171,7 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
             # What has no price any more cannot be granted and costs nothing.
             usd_per_hour=wanted.ask().usd_per_hour if wanted else Decimal(0),
             start=start,
-            end=request.until,
+            end=request.until_now,
         )
         for month, part in parts.items():
             needed[request.team_id, month] = needed[request.team_id, month].plus(part)
@@ -188,7 +188,7 @@ def effect_of(requests: Sequence[Request], *, now: datetime) -> Effect:
 def _asked_again(request: Request, *, now: datetime) -> tuple[Wanted | None, str]:
     """What is left of a request as an ask at today's price, if it has one, and why no vote grants it; empty else."""
     try:
-        asked = wanted_of(request, request.count_now)
+        asked = wanted_of(request, request.count_now, request.until_now)
     except Refused as refusal:
         return None, refusal.message
     return asked, decisions.hindrance(asked, by=request.requester, now=now)

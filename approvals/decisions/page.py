@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from django.db.models import Count, Max, OuterRef, Q, Sum
 from django.urls import reverse
@@ -18,6 +18,7 @@ from approvals.conversation import page as talk
 from approvals.conversation.page import Edited, Remark
 from approvals.decisions import route_words, triage
 from approvals.decisions.actions import hindrance, may_decide
+from approvals.decisions.less import Less, Typed, less
 from approvals.decisions.triage import Primary, Rival, Rivals
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import answer_of, coming
@@ -33,8 +34,6 @@ from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from fleet.presenting import how_away
-from policy.evaluation import Ask
-from policy.remedies import nearest_words
 from ui.amounts import ago, gpus, hours, moment, usd
 from ui.parts import BeforeAfter, Entry, Fact, Figure, Person, StepLink, Verdict
 
@@ -57,15 +56,6 @@ class TrendShown(TypedDict):
     height: int
     bars: Sequence[Bar]
     words: str
-
-
-class Less(TypedDict):
-    """What "approve less" starts with, and why."""
-
-    count: int
-    words: str
-    possible: bool
-    unit: NotRequired[str]
 
 
 class InLine(TypedDict):
@@ -129,16 +119,24 @@ class Holdings(TypedDict):
 
 
 def context(
-    request: Request, *, viewer: User, queue: Sequence[Request], now: datetime
+    request: Request,
+    *,
+    viewer: User,
+    queue: Sequence[Request],
+    typed: Typed | None = None,
+    now: datetime,
 ) -> Screen:
-    """Everything the screen needs, of a request from `with_all()` and the queue beside it."""
+    """Everything the screen needs, of a request from `with_all()` and the queue beside it.
+
+    `typed` is how much somebody would approve instead of all of it.
+    """
     steps = request.current_steps
     decisions = list(request.decisions.all())
     refusal = may_decide(request, viewer, now=now)
     count = request.count_now
     judged = (
         _judge(request, count, now=now)
-        if request.until > now and request.state == State.WAITING
+        if request.until_now > now and request.state == State.WAITING
         else None
     )
     holdings = _holdings(request)
@@ -171,7 +169,7 @@ def context(
             if part["phase"] == "future"
         ],
         "because": Decision.Because.choices,
-        "less": less(None if hindered else judged, count, now=now),
+        "less": less(request, None if hindered else judged, typed=typed, now=now),
         "refusal": refusal,
         "silence": _silence(request),
         "requester": person(request.requester, _about(request)),
@@ -240,8 +238,9 @@ def sentence(
     change = f": from {held} to {held + gained}" if is_told else ""
     where = f" in {request.place}" if request.place else ""
     verb = "for" if request.renews_id is None else "to keep"
+    asked = f" ({moment(request.until, now)} was asked)" if request.is_shorter else ""
     cost, then = judged.answer.usd if judged else prices.usd_of(request), ""
-    if count == request.count:
+    if not request.is_less:
         cost = prices.told(cost, asked=request.usd)
         then = (
             f" ({usd(request.usd)} when it was asked for)"
@@ -255,7 +254,7 @@ def sentence(
     )
     return (
         f"{request.requester.name} ({request.team.name}) asks {verb} {in_sentence(request.name(count))}{where} until "
-        f"{moment(request.until, now)}{change}, for {usd(cost)}{then}. {on_top}"
+        f"{moment(request.until_now, now)}{asked}{change}, for {usd(cost)}{then}. {on_top}"
     ).strip()
 
 
@@ -279,7 +278,7 @@ def changes(
         )
     )
     last = holdings["last_end"]
-    after = moment(max(request.until, last) if last else request.until, now)
+    after = moment(max(request.until_now, last) if last else request.until_now, now)
     return [
         *rows,
         {
@@ -442,27 +441,6 @@ def seats(
     return rows
 
 
-def less(judged: Judged | None, count: int, *, now: datetime) -> Less:
-    """What "approve less" starts with: the nearest automatic amount, else what is free, always below the ask."""
-    if judged is None or count < 2 or not judged.wanted.spec.counted:
-        return {"count": max(count - 1, 1), "words": "", "possible": False}
-    unit = judged.wanted.offering.units(2)
-    nearest: Ask | None = judged.nearest
-    if nearest is not None and nearest.count < count:
-        words = nearest_words(judged.ask, nearest, now=now)
-        return {"count": nearest.count, "words": words, "possible": True, "unit": unit}
-    free = judged.standing.free_gpus
-    if free is None:
-        return {"count": count - 1, "words": "", "possible": True, "unit": unit}
-    fits = min(free // max(judged.ask.gpus_each, 1), count - 1)
-    return {
-        "count": max(fits, 1),
-        "words": f"{free} are free now.",
-        "possible": True,
-        "unit": unit,
-    }
-
-
 def beside(request: Request, queue: Sequence[Request], *, now: datetime) -> Beside:
     """The queue at the left, with the next and the previous of it."""
     numbers = [other.pk for other in queue]
@@ -563,7 +541,7 @@ def _judge(request: Request, count: int, *, now: datetime) -> Judged:
             request.team
         )  # they are the same, and one of them is read already
     return judge(
-        wanted_of(request, count),
+        wanted_of(request, count, request.until_now),
         person=request.requester,
         now=now,
         own=request.hold_id,

@@ -127,13 +127,13 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     )
     if (
         request.state != State.WAITING
-        or request.until <= now
+        or request.until_now <= now
         or not request.requester.is_active
     ):
         return False
     count = request.count_now
     try:
-        asked = wanted_of(request, count)
+        asked = wanted_of(request, count, request.until_now)
         check(asked, by=request.requester, now=now)
         wanted = locked(asked, person=request.requester, now=now)
         now = clock.after_waiting(now)

@@ -118,7 +118,7 @@ def go_on(request: Request, *, now: datetime) -> None:
         stood = now - (step.paused_at or now)
         moved = {name: F(name) + stood for name in MOMENTS}
         Step.objects.filter(pk=step.pk).update(paused_at=None, **moved)
-        request.lapses_at = min(request.until, request.lapses_at + stood)
+        request.lapses_at = min(request.until_now, request.lapses_at + stood)
         request.save(update_fields=["lapses_at"])
 
 

@@ -19,6 +19,7 @@ from policy.evaluation import Outcome
 
 FEWEST = 5
 MOST_STEPS = 20_000
+GRANTED_LESS = Q(approved_count__lt=F("count")) | Q(approved_until__lt=F("until"))
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def statistics(*, days: int, now: datetime) -> Statistics:
     by_state = rows.aggregate(
         asked=Count("pk"),
         approved=Count("pk", filter=Q(state=State.APPROVED)),
-        less=Count("pk", filter=Q(approved_count__lt=F("count"))),
+        less=Count("pk", filter=GRANTED_LESS),
         edited=Count("pk", filter=Q(content_version__gt=1)),
         **{
             state: Count("pk", filter=Q(state=state))

@@ -180,7 +180,7 @@ def _money(request: Request, judged: Judged | None) -> Figure:
             "tone": "",
         }
     cost = judged.answer.usd
-    if judged.ask.gpus == request.gpus:
+    if not request.is_less:
         cost = prices.told(cost, asked=request.usd)
     budget = [
         r for r in judged.answer.rules if r.code.startswith("budget") and not r.holds

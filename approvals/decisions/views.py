@@ -1,5 +1,7 @@
 """The queue of an approver, the one screen on which they decide, and the policy in force."""
 
+from datetime import datetime
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -18,11 +20,13 @@ from approvals.decisions import route_words
 from approvals.decisions.empty_seats import empty_seats
 from approvals.decisions.forms import DecisionForm
 from approvals.decisions.routing import open_step
+from approvals.decisions.shortening import whole_time
 from approvals.models import Decision, Request
 from approvals.policy_desk.limits_page import context as policy_context
 from approvals.requests import listing
 from approvals.requests import page as request_page
 from approvals.requests.filters import QueueFilter
+from approvals.requests.presenting import instead_words
 from approvals.states import State
 from ui.controls import is_filtered
 from web.refusals import BadInput, Refused, Sort
@@ -57,9 +61,11 @@ def approvals(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval(request: HttpRequest, pk: int) -> HttpResponse:
-    """One request on one screen; POST decides it for the version that the screen showed."""
+    """One request on one screen; POST decides it for the version that the screen showed; with `check` it only looks."""
     if request.method != "POST":
         return _screen(request, pk, DecisionForm())
+    if "check" in {**request.POST, **request.GET}:
+        return _screen(request, pk, DecisionForm(request.POST))
     asked = _find(visitor(request), pk)
     freshness.renew(visitor(request), now=timezone.now())
     form, status, changed = DecisionForm(request.POST), 422, []
@@ -108,17 +114,35 @@ def decide(asked: Request, form: DecisionForm, *, by: User) -> Request:
         return decisions.ask_back(
             asked.pk, by=by, expected_version=version, question=reason, now=now
         )
-    count = said["count"] if said["do"] == "less" else None
-    # Who sees an older version is told that first, by the action.
-    if count is not None and version == asked.version and count >= asked.count_now:
-        raise BadInput(
-            f"Say fewer than {asked.count_now}, or approve all of it.",
-            code="out_of_range",
-            field="count",
-        )
+    count, until = _said_less(asked, form) if said["do"] == "less" else (None, None)
     return decisions.approve(
-        asked.pk, by=by, expected_version=version, count=count, reason=reason, now=now
+        asked.pk,
+        by=by,
+        expected_version=version,
+        count=count,
+        until=until,
+        reason=reason,
+        now=now,
     )
+
+
+def _said_less(
+    asked: Request, form: DecisionForm
+) -> tuple[int | None, datetime | None]:
+    """How many and until when, None being all of it; raises BadInput for all of both."""
+    said = form.cleaned_data
+    count, until = said["count"], whole_time(asked, said["until"])
+    is_less = until is not None or (count is not None and count < asked.count_now)
+    # Who sees an older version is told that first, by the action.
+    if said["version"] == asked.version and not is_less:
+        raise BadInput(
+            f"Say fewer than {asked.count_now} or an earlier end, or approve all of it."
+            if asked.count_now > 1
+            else "Choose an earlier end, or approve all of it.",
+            code="out_of_range",
+            field="count" if count is not None else "until",
+        )
+    return count, until
 
 
 def _screen(
@@ -133,7 +157,9 @@ def _screen(
     asked = _find(viewer, pk)
     waiting, in_all = listing.queue_beside(viewer, now)
     request.awaiting = in_all  # type: ignore[attr-defined]  # the frame shows it too
-    screen = deciding.context(asked, viewer=viewer, queue=waiting, now=now)
+    screen = deciding.context(
+        asked, viewer=viewer, queue=waiting, typed=form.typed, now=now
+    )
     seen = _seen(request, asked)
     opened = form.data.get("do", "") if form.is_bound else ""
     context = {
@@ -147,6 +173,7 @@ def _screen(
         "opened": opened,
         "at": _ids(opened),
         "typed_count": form["count"].value() if opened == "less" else None,
+        "typed_until": form["until"].value() if opened == "less" else None,
         "chosen_reason": form["reason_code"].value() if opened == "reject" else "other",
     }
     return render(request, "approvals/approval.html", context, status=status)
@@ -155,7 +182,12 @@ def _screen(
 def _ids(opened: str) -> dict[str, str]:
     """Where the fields of the form that was sent are on the page."""
     reason = "note" if opened in ("", "approve") else f"{opened}-reason"
-    return {"reason": reason, "count": "less-count", "reason_code": "reason-code"}
+    return {
+        "reason": reason,
+        "count": "less-count",
+        "until": "less-until",
+        "reason_code": "reason-code",
+    }
 
 
 def _seen(request: HttpRequest, asked: Request) -> int:
@@ -203,7 +235,9 @@ def _done(what: str, decided: Request) -> str:
 
 
 def _name(decided: Request) -> str:
-    """What was decided about, and of how many where the votes leave fewer."""
-    return (
+    """What was decided about, of how many where the votes leave fewer, and until when where they leave it shorter."""
+    what = (
         f"{decided.name(decided.count_now, of=decided.count)} for {decided.team.name}"
     )
+    shorter = instead_words(decided, now=timezone.now())
+    return f"{what} {shorter}" if shorter else what

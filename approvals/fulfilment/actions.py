@@ -55,7 +55,7 @@ def carry_out(
         flavor=request.flavor,
         gpus=gpus,
         usd_per_hour=usd_per_hour,
-        until=request.until,
+        until=request.until_now,
         starts_at=request.starts_at,
         terms=terms,
         task_hours=task_hours,

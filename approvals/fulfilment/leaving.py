@@ -49,7 +49,7 @@ def going(rows: QuerySet[Request], *, now: datetime) -> Going:
         paid=[
             row
             for row in found
-            if row.of.reversible_minutes is None and row.until > now
+            if row.of.reversible_minutes is None and row.until_now > now
         ],
     )
 

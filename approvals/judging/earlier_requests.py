@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 from operator import attrgetter
@@ -21,6 +21,7 @@ from policy.route_size import Earlier
 # A team that asks more often than this within a window is counted by its newest asks.
 MAX_REQUESTS = 1_000
 CENT = Decimal("0.01")
+MINUTE = timedelta(minutes=1)
 KIND = attrgetter(
     "granted",
     "of_team",
@@ -51,6 +52,9 @@ class Asked(NamedTuple):
     gpus: int
     usd: Decimal
     approved_count: int | None
+    starts_at: datetime | None
+    until: datetime
+    approved_until: datetime | None
     allocated_gpus: int | None
     ended_at: datetime | None
     goes_on: bool
@@ -59,6 +63,15 @@ class Asked(NamedTuple):
     def is_granted(self) -> bool:
         """Whether it was approved, and does not wait."""
         return self.state == State.APPROVED
+
+    @property
+    def share_of_time(self) -> Decimal:
+        """How much of the time that was asked for it was granted for; all of it while it waits."""
+        if self.approved_until is None:
+            return Decimal(1)
+        begins = self.starts_at or self.created_at
+        asked, granted = self.until - begins, self.approved_until - begins
+        return Decimal(granted // MINUTE) / max(asked // MINUTE, 1)
 
     @property
     def is_held(self) -> bool:
@@ -85,6 +98,9 @@ COLUMNS = (
         "gpus",
         "usd",
         "approved_count",
+        "starts_at",
+        "until",
+        "approved_until",
     ),
     *("allocation__gpus", "allocation__ended_at", "goes_on"),
 )
@@ -137,7 +153,7 @@ def _earlier(
         first=at,
         last=at,
         gpus=counts * row.gpus // row.units,
-        usd=(row.usd * counts / row.units).quantize(CENT),
+        usd=(row.usd * counts / row.units * row.share_of_time).quantize(CENT),
         granted=row.is_granted,
         of_team=row.team_id == wanted.team.pk,
         of_person=row.requester_id == person.pk,

@@ -61,7 +61,7 @@ def sweep(now: datetime) -> list[int]:
 
 def _is_granted(row: Request, policy: Policy, *, now: datetime) -> bool:
     # Most are refused again: whoever asks meanwhile need not wait until that is known.
-    return approves(row, row.count_now, policy, now=now) and judge_again(
+    return approves(row, row.count_now, row.until_now, policy, now=now) and judge_again(
         row.pk, now=now
     )
 
@@ -91,14 +91,14 @@ def judge_again(request_id: int, *, now: datetime) -> bool:
     if (
         request.state != State.WAITING
         or request.turn != Request.Turn.APPROVER
-        or request.until <= now
+        or request.until_now <= now
     ):
         return False
     if not request.requester.is_active:
         return False
     count = request.count_now
     try:
-        asked = wanted_of(request, count)
+        asked = wanted_of(request, count, request.until_now)
         check(asked, by=request.requester, now=now)
         wanted = locked(asked, person=request.requester, now=now)
         now = clock.after_waiting(now)
@@ -131,6 +131,7 @@ def _grant(
         content_version=request.content_version,
         verdict=Decision.Verdict.APPROVE,
         count=count,
+        until=judged.wanted.until,
         usd=judged.answer.usd,
         at=now,
         reason=why,

@@ -67,7 +67,7 @@ def hopeful(
         ask, standing = _hoped_for(row, now=now)
         # Nothing is granted to who left: they keep nobody waiting.
         if (
-            row.until > now
+            row.until_now > now
             and row.requester.is_active
             and is_automatic(ask, standing, policy)
         ):
@@ -76,7 +76,7 @@ def hopeful(
 
 def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
     ask, standing = stored_in(row.inputs)  # type: ignore[attr-defined]
-    months = months_between(month_of(now), month_of(row.until))
+    months = months_between(month_of(now), month_of(row.until_now))
     is_later = ask.begins(now) > now
     pool = pool_of(row.flavor, is_later=is_later)
     if is_later:
@@ -135,7 +135,7 @@ def behind_others(
         # What is ahead only ever leaves less. Judging one takes six queries or more, while the budget is locked.
         if is_automatic(ask, beside([*ahead, *may_go_first[number:]]), policy):
             return standing
-        if approves(row, row.count, policy, beside=ahead, now=now):
+        if approves(row, row.count, row.until_now, policy, beside=ahead, now=now):
             ahead.append(row)
     left = beside(ahead)
     return standing if is_automatic(ask, left, policy) else left
@@ -144,14 +144,15 @@ def behind_others(
 def approves(
     row: Request,
     count: int,
+    until: datetime,
     policy: Policy,
     *,
     beside: Iterable[Request] = (),
     now: datetime,
 ) -> bool:
-    """Whether the policy would approve so many units of what waits, beside others; locks nothing."""
+    """Whether the policy would approve so many units of what waits until an end, beside others; locks nothing."""
     try:
-        wanted = wanted_of(row, count)
+        wanted = wanted_of(row, count, until)
         standing = gather(
             wanted,
             person=row.requester,

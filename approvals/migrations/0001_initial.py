@@ -112,6 +112,8 @@ class Migration(migrations.Migration):
                 ),
                 ("approved_count", models.PositiveIntegerField(null=True)),
                 ("cut_to", models.PositiveIntegerField(null=True)),
+                ("approved_until", models.DateTimeField(null=True)),
+                ("cut_until", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(db_index=True)),
                 ("updated_at", models.DateTimeField()),
                 ("decided_at", models.DateTimeField(null=True)),
@@ -311,6 +313,51 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="what_is_cut_is_fewer_than_was_asked",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("approved_until__isnull", False), ("state", "approved")
+                            ),
+                            models.Q(
+                                models.Q(("state", "approved"), _negated=True),
+                                ("approved_until", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="an_approval_says_until_when",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("approved_until", None),
+                            models.Q(
+                                ("approved_until__gt", models.F("created_at")),
+                                ("approved_until__lte", models.F("until")),
+                                models.Q(
+                                    ("starts_at", None),
+                                    ("approved_until__gt", models.F("starts_at")),
+                                    _connector="OR",
+                                ),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="nobody_is_given_longer_than_was_asked",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("cut_until", None),
+                            models.Q(
+                                ("cut_until__gt", models.F("created_at")),
+                                ("cut_until__lt", models.F("until")),
+                                models.Q(
+                                    ("starts_at", None),
+                                    ("cut_until__gt", models.F("starts_at")),
+                                    _connector="OR",
+                                ),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="what_is_shortened_ends_earlier_than_was_asked",
                     ),
                 ],
                 "indexes": [
@@ -638,6 +685,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("count", models.PositiveIntegerField(null=True)),
+                ("until", models.DateTimeField(null=True)),
                 (
                     "usd",
                     models.DecimalField(
@@ -740,6 +788,14 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="an_approving_vote_says_how_many",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verdict", "approve"), _negated=True),
+                            ("until__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="an_approving_vote_says_until_when",
                     ),
                 ],
             },

@@ -412,6 +412,15 @@ def settle_verdict(
     return done
 
 
+def set_less_aside(request: Request, judged: Judged, *, now: datetime) -> None:
+    """Set aside only what a waiting request would cost as people have left it; the rest is free again.
+
+    Raises Conflict where the money for what is left is not there.
+    """
+    budgets.settle(request.hold, parts={}, now=now, why="approved for less")
+    _set_aside(request, judged, now=now)
+
+
 def _set_aside(request: Request, judged: Judged, *, now: datetime) -> None:
     """Set aside what a waiting request would cost; a renewal's part until the present end is set aside already."""
     parts = parts_of(request, judged, now=renewing.hold_from(request, now=now))
@@ -576,7 +585,14 @@ def _begin(
     handed_over = renewing.hand_over(request, gpus=gpus, actor=actor, now=now)
     parts = parts_of(request, judged, now=now)
     budgets.reserve(request.hold, parts=parts, now=now, locked=judged.wanted.budgets)
-    move(request, now=now, state=State.APPROVED, approved_count=count, decided_at=now)
+    move(
+        request,
+        now=now,
+        state=State.APPROVED,
+        approved_count=count,
+        approved_until=judged.wanted.until,
+        decided_at=now,
+    )
     carry_out(
         request,
         gpus=gpus,
@@ -598,7 +614,7 @@ def parts_of(
         gpus=ask.gpus,
         usd_per_hour=ask.usd_per_hour,
         start=ask.begins(now),
-        end=request.until,
+        end=ask.until,
     )
 
 
@@ -648,6 +664,7 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
         content_version=request.content_version,
         verdict=Decision.Verdict.APPROVE,
         count=request.count,
+        until=judged.wanted.until,
         usd=judged.answer.usd,
         at=now,
         reason=reason,
@@ -684,6 +701,8 @@ def record_policy_approved(
         what=request.name(count),
         count=count,
         asked=request.count,
+        until=judged.wanted.until.isoformat(),
+        asked_until=request.until.isoformat(),
         policy=judged.version.number,
         usd=str(judged.answer.usd),
         reason=reason,

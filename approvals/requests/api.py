@@ -276,7 +276,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=ApproveSerializer, responses=RequestSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, call: Call, pk: int) -> Response:
-        """Approve the open step as it was seen, for fewer units if `count` says so."""
+        """Approve the open step as it was seen, for fewer units or until an earlier end if the body says so."""
         vote = self.body(ApproveSerializer)
         return self._decide(decisions.approve, **vote)
 
@@ -418,6 +418,8 @@ LINE = (
         "count",
         "approved_count",
         "cut_to",
+        "approved_until",
+        "cut_until",
         "gpus",
         "starts_at",
         "until",

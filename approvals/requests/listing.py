@@ -174,13 +174,13 @@ def row(request: Request, *, now: datetime) -> Row:
 def _until(request: Request) -> datetime:
     """When it ends, or ended before that."""
     if request.allocation_id is None:
-        return request.until
+        return request.until_now
     ends = [row.ended_at for row in request.hold.allocations.all()]
     over = [at for at in ends if at is not None]
     return (
-        min(request.until, max(over))
+        min(request.until_now, max(over))
         if over and len(over) == len(ends)
-        else request.until
+        else request.until_now
     )
 
 
@@ -212,7 +212,7 @@ def queue_row(request: Request, *, now: datetime) -> Row:
                 "text": request.place or "–",
                 "sub": flavor.free_words if (flavor := request.flavor) else "",
             },
-            request.until,
+            request.until_now,
             {"text": usd(request.usd), "sub": _price_of_now(request, now=now)},
             {
                 "text": ago(request.created_at, now).removesuffix(" ago"),

@@ -47,6 +47,7 @@ from approvals.requests.model_page import ModelShown
 from approvals.requests.presenting import (
     asks,
     hint_of,
+    instead_words,
     lapse_words,
     over_budget,
     person,
@@ -69,6 +70,7 @@ from ui.amounts import ahead, gpus, moment, usd
 from ui.parts import Badge, Entry, Fact, Figure, Verdict, Wait
 
 PLURAL = ("gpus", "training")
+HOLDING = (State.BOOKED, State.SETTING_UP, State.ACTIVE, State.ENDING_SOON)
 NEVER_GRANTED = (State.REJECTED, State.WITHDRAWN, State.LAPSED)
 
 
@@ -150,6 +152,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
                     renewal=renewal or _renewal(request, allocations),
                 ),
                 *([renewing.waits_words(renewal)] if renewal else []),
+                _shortened(request, state, decisions, now=now),
             ]
         ).strip(),
         "waiting": waiting,
@@ -250,10 +253,10 @@ def sentence(
 ) -> str:
     """What it is, since when, where, until when, and what comes; never a bare state."""
     if state is State.ENDED and renewal is not None:
-        until = moment(renewal.until, now)
+        until = moment(renewal.until_now, now)
         return f"{gone_on(request)}, as request {renewal.pk}, until {until}."
     leaves = _leaves(request)
-    name, until = request.given_name, moment(leaves or request.until, now)
+    name, until = request.given_name, moment(leaves or request.until_now, now)
     what = in_sentence(name)
     where = f" in {request.place}" if request.place else ""
     held = request.given_name
@@ -306,6 +309,27 @@ def sentence(
     return words[State.ACTIVE if leaves and state is State.ENDING_SOON else state]
 
 
+def _shortened(
+    request: Request, state: State, decisions: Sequence[Decision], *, now: datetime
+) -> str:
+    """That people left it a shorter time than was asked for, and who; empty once it is over."""
+    is_open = state in (State.WAITING, *HOLDING)
+    shorter = instead_words(request, now=now) if is_open else ""
+    if not shorter:
+        return ""
+    done = "Approved so far" if state is State.WAITING else "Granted"
+    who = next(
+        (
+            vote.by_words
+            for vote in decisions
+            if vote.until == request.until_now
+            and vote.content_version == request.content_version
+        ),
+        "",
+    )
+    return f"{done} {shorter}{f', as {who} decided' if who else ''}."
+
+
 def _sentence(words: str) -> str:
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
@@ -333,7 +357,9 @@ def _how_longer(flavor: Flavor, them: str) -> str:
 def _leaves(request: Request) -> datetime | None:
     """When the team leaves the cluster and its GPUs there end, where that is before their end."""
     at = request.tenancy.leaves_at if request.tenancy is not None else None
-    is_earlier = at is not None and at < request.until and request.flavor_id is not None
+    is_earlier = (
+        at is not None and at < request.until_now and request.flavor_id is not None
+    )
     return at if is_earlier else None
 
 
@@ -568,7 +594,8 @@ def facts(
         *_of_spec(request),
         *([Fact(label="From", at=request.starts_at)] if request.starts_at else []),
         *_present_end(request, now=now),
-        {"label": "Until", "at": request.until},
+        *([Fact(label="Asked until", at=request.until)] if request.is_shorter else []),
+        {"label": "Until", "at": request.until_now},
         *([_price(request)] if request.formula else []),
         _judged_by(evaluation.policy, viewer),
     ]
@@ -728,20 +755,29 @@ def _end(
 ) -> Figure:
     held = next((a for a in allocations if a.ended_at is None), None)
     is_over = held is None and (state is State.ENDED or _never_came(request))
-    end = held.until if held else _ended(request) if is_over else request.until
+    end = held.until if held else _ended(request) if is_over else request.until_now
     if held is not None:
         end = min(end, _leaves(request) or end)
     day, time = moment(end, now).rsplit(", ", 1)
     if state in NEVER_GRANTED:
         return _figure("Was asked until", day, "", time)
     coming = f", in {ahead(end, now)}" if end > now else ""
+    if held is not None or not is_over:
+        coming += _asked_until(request, now=now)
     return _figure("Was until" if is_over else "Ends", day, "", f"{time}{coming}")
+
+
+def _asked_until(request: Request, *, now: datetime) -> str:
+    """Behind the end of what people left a shorter time: "; asked until Fri 12 Feb"."""
+    if not request.is_shorter:
+        return ""
+    return f"; asked until {moment(request.until, now).rsplit(', ', 1)[0]}"
 
 
 def _ended(request: Request) -> datetime:
     """When what is over came to its end: its date, or before that."""
     ended = request.allocation.ended_at if request.allocation is not None else None
-    return min(request.until, ended or request.until)
+    return min(request.until_now, ended or request.until_now)
 
 
 def _figure(label: str, value: str, unit: str, note: str) -> Figure:

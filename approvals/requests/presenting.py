@@ -70,13 +70,20 @@ def person(user: User, role: str = "") -> Person:
 def asks(request: Request, *, now: datetime) -> str:
     """What a waiting request asks for in one sentence, the same on its page and in what people are told."""
     where = f" in {request.place}" if request.place else ""
-    until = moment(request.until, now)
+    until = moment(request.until_now, now)
     price = price_words(request, now=now).removesuffix(" in all")
     what = in_sentence(request.name(request.count_now, of=request.count))
     what = wish(request, what)
     if request.starts_at is not None and request.starts_at > now:
         where += f" from {moment(request.starts_at, now)}"
     return f"{request.team.name} asks {what}{where} until {until}, for {price}."
+
+
+def instead_words(request: Request, *, now: datetime) -> str:
+    """That people left a shorter time of it: "until Tue 12 Jan, 12:00 UTC instead of Fri 12 Feb, 12:00 UTC"; or ""."""
+    if not request.is_shorter:
+        return ""
+    return f"until {moment(request.until_now, now)} instead of {moment(request.until, now)}"
 
 
 def wish(request: Request, what: str) -> str:

@@ -20,8 +20,8 @@ LEAST_TOLD = Decimal("0.01")
 
 
 def usd_of(request: Request) -> Decimal:
-    """USD of what was granted, or is left of it to be decided: as asked, or as the last approval for fewer has it."""
-    if request.count_now == request.count:
+    """USD of what was granted, or is left of it to be decided: as asked, or as the last approval for less has it."""
+    if not request.is_less:
         return request.usd
     votes = [
         decision
@@ -49,7 +49,7 @@ def usd_now(request: Request, *, now: datetime) -> Decimal | None:
         gpus=request.gpus_now,
         price=flavor.price_per_gpu_hour,
         start=max(now, request.starts_at or now),
-        end=request.until,
+        end=request.until_now,
     )
 
 
@@ -92,7 +92,7 @@ def is_beyond_budget(request: Request, *, now: datetime) -> bool:
         gpus=request.gpus_now,
         usd_per_hour=request.gpus_now * flavor.price_per_gpu_hour,
         start=max(now, request.starts_at or now),
-        end=request.until,
+        end=request.until_now,
     )
     left = balances.left_by_month(request.team, sorted(parts), own=request.hold_id)
     held, freed = None, dict[date, money.Amount]()

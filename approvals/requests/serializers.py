@@ -165,6 +165,10 @@ class DecisionSerializer(OutputSerializer[Decision]):
     seat = serializers.SerializerMethodField()
     verdict = serializers.ChoiceField(choices=Decision.Verdict.choices)
     count = serializers.IntegerField(allow_null=True)
+    until = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Of an approval: until when; else null.",
+    )
     reason_code = serializers.CharField(
         source="because", help_text="Of a rejection; else empty."
     )
@@ -231,7 +235,10 @@ class RequestShortSerializer(OutputSerializer[Request]):
     starts_at = serializers.DateTimeField(
         allow_null=True, help_text="From when on, where it was asked to begin later."
     )
-    until = serializers.DateTimeField()
+    until = serializers.DateTimeField(help_text="Until when it was asked for.")
+    approved_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when it was granted, which may be earlier."
+    )
     purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
     reason = serializers.CharField()
     state = serializers.ChoiceField(choices=STATES)
@@ -448,6 +455,10 @@ class ApproveSerializer(StrictSerializer):
         min_value=1,
         max_value=MOST_UNITS,
         help_text="Fewer units than were asked for.",
+    )
+    until = Moment(
+        required=False,
+        help_text="An earlier end than was asked for, a day after it begins at the earliest.",
     )
     reason = Text(required=False, allow_blank=True)
 

@@ -20,7 +20,7 @@ from catalogue.offering import in_sentence
 from manual.models import Task
 from policy.rules import Arrival
 from provisioning.models import Tenancy
-from ui.amounts import gpus
+from ui.amounts import gpus, moment
 from ui.parts import Entry, in_time
 
 
@@ -82,7 +82,7 @@ def _decided(decision: Decision) -> Entry:
     if verdict is Decision.Verdict.APPROVE and decision.step is not None:
         fewer = decision.count != decision.request.count
         amount = f" {decision.count} of {decision.request.count}" if fewer else ""
-        title = f"Approved{amount} as {decision.step.words}"
+        title = f"Approved{amount}{_shorter(decision)} as {decision.step.words}"
     tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
     who = decision.by_words
     void = (
@@ -96,6 +96,18 @@ def _decided(decision: Decision) -> Entry:
     )
     return _past(
         title, decision.at, who=who, why=why, tone=tones.get(verdict, "waiting")
+    )
+
+
+def _shorter(decision: Decision) -> str:
+    """That a vote was for a shorter time than was asked for; empty where it was for all of it."""
+    until, asked = decision.until, decision.request.until
+    # Of a void vote nobody knows here which end was asked for then.
+    is_void = decision.content_version < decision.request.content_version
+    if is_void or until is None or until >= asked:
+        return ""
+    return (
+        f" until {moment(until, decision.at)} instead of {moment(asked, decision.at)}"
     )
 
 
@@ -277,7 +289,7 @@ def _while_it_waits(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
     until = "it is not answered" if asked else "nobody has decided"
     found = [
         (request.lapses, f"Lapses, if {until}"),
-        (request.until, "Ends, when approved"),
+        (request.until_now, "Ends, when approved"),
     ]
     if request.starts_at is not None:
         found.append((request.starts_at, "Begins, when approved"))

@@ -31,7 +31,13 @@ def only(request: Request) -> models.QuerySet[Request]:
 
 def vote(w: Any, by: User, **fields: Any) -> Decision:
     """A decision on what waits, written by nobody's action."""
-    usual = {"content_version": 1, "verdict": "approve", "count": 8, "at": NOW}
+    usual = {
+        "content_version": 1,
+        "verdict": "approve",
+        "count": 8,
+        "until": NOW + DAY,
+        "at": NOW,
+    }
     return Decision(request=w.waiting, requester=w.scene.ada, by=by, **(usual | fields))
 
 
@@ -183,7 +189,9 @@ def copy_of(request: Request, **changed: Any) -> Request:
 def rejected_then_approved(w: Any) -> None:
     """What people rejected, granted by a single write."""
     only(w.waiting).update(state="rejected", decided_at=NOW)
-    only(w.waiting).update(state="approved", approved_count=1, decided_at=NOW)
+    only(w.waiting).update(
+        state="approved", approved_count=1, approved_until=F("until"), decided_at=NOW
+    )
 
 
 def in_no_known_state(w: Any) -> None:
@@ -216,7 +224,16 @@ NAMED: Mapping[str, Attack] = {
     ),
     "a_request_is_in_a_known_state": in_no_known_state,
     "an_approval_says_how_many": lambda w: only(w.waiting).update(
-        state="approved", decided_at=NOW
+        state="approved", approved_until=F("until"), decided_at=NOW
+    ),
+    "an_approval_says_until_when": lambda w: only(w.waiting).update(
+        state="approved", approved_count=1, decided_at=NOW
+    ),
+    "nobody_is_given_longer_than_was_asked": lambda w: only(w.approved).update(
+        approved_until=F("until") + DAY
+    ),
+    "what_is_shortened_ends_earlier_than_was_asked": lambda w: only(w.waiting).update(
+        cut_until=F("until")
     ),
     "nobody_is_given_more_than_was_asked": lambda w: only(w.approved).update(
         approved_count=F("count") + 1
@@ -246,6 +263,9 @@ NAMED: Mapping[str, Attack] = {
     "one_vote_per_person": one_person_twice,
     "an_approving_vote_says_how_many": lambda w: add(
         vote(w, w.scene.priya, count=None)
+    ),
+    "an_approving_vote_says_until_when": lambda w: add(
+        vote(w, w.scene.priya, until=None)
     ),
     "two_people_put_a_policy_in_force": lambda w: add(
         version(w, activated_by=w.scene.priya)
@@ -306,11 +326,20 @@ ALSO: Mapping[str, Attack] = {
     "an approval that takes its number back": lambda w: only(w.approved).update(
         approved_count=None
     ),
+    "an approval that takes its end back": lambda w: only(w.approved).update(
+        approved_until=None
+    ),
+    "an approval that ends before it is made": lambda w: only(w.approved).update(
+        approved_until=F("created_at")
+    ),
+    "a shorter time that ends before it begins": lambda w: only(w.waiting).update(
+        starts_at=F("until") - DAY / 2, cut_until=F("until") - DAY
+    ),
     "a decided request that waits again": lambda w: only(w.approved).update(
-        state="waiting", approved_count=None
+        state="waiting", approved_count=None, approved_until=None
     ),
     "an approved request that is withdrawn": lambda w: only(w.approved).update(
-        state="withdrawn", approved_count=None
+        state="withdrawn", approved_count=None, approved_until=None
     ),
     "a rejected request that is approved": rejected_then_approved,
     "a rejection that gives": lambda w: only(w.approved).update(state="rejected"),

@@ -247,6 +247,7 @@ def test_the_database_too_refuses_a_vote_on_ones_own_request(scene: Scene) -> No
         content_version=1,
         verdict="approve",
         count=5,
+        until=request.until,
         at=NOW,
     )
     with (

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import SeatFill, User
@@ -293,7 +294,11 @@ def test_what_was_granted_since_changes_no_route_of_itself(scene: Scene) -> None
     assert [row[0] for row in steps_of(asked)] == ["platform leads"]
     other = scene.ask(7)
     Request.objects.filter(pk=other.pk).update(
-        state="approved", approved_count=7, decided_at=NOW, created_at=NOW - DAY
+        state="approved",
+        approved_count=7,
+        approved_until=F("until"),
+        decided_at=NOW,
+        created_at=NOW - DAY,
     )
     factories.policy(
         replace(Policy(), thresholds=Thresholds(automatic_gpus=1)), now=NOW

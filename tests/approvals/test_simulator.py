@@ -106,6 +106,7 @@ def _undone(scene: Scene, gpus: int, *, days: float, kept: bool = False) -> str:
     if kept:
         # Taken back, so that it stands in nobody's line and counts in no window.
         made.state, made.approved_count, made.decided_at = State.WITHDRAWN, None, NOW
+        made.approved_until = None
         made.hold, made.allocation = Hold.objects.create(team=scene.team), None
         Request.objects.bulk_create([made])
         Evaluation.objects.bulk_create([stored])

@@ -18,6 +18,7 @@ from tests import factories
 from tests.approvals import shop
 from tests.browser.conftest import LOOKS, Open, arrives, lines, overflow, violations
 from tests.scene import Scene
+from web.fields import INPUT
 
 pytestmark = pytest.mark.slow
 
@@ -258,6 +259,54 @@ def test_less_is_approved_with_what_fits(
     page.get_by_role("button", name="Approve less", exact=True).click()
     expect(page.get_by_text("of 5 asked")).to_be_visible()
     assert Request.objects.get().approved_count == 2
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_a_shorter_time_says_what_it_changes_while_it_is_typed(
+    open_page: Open, scene: Scene, size: str, theme: str
+) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=3, days=20, now=now
+    )
+    page = open_page(scene.priya, f"/approvals/{asked.pk}/", size=size, theme=theme)
+    page.locator("summary", has_text="Approve less…").click()
+    ends, effect = page.get_by_label("Until (UTC)"), page.locator("#less-effect")
+    expect(ends).to_have_value(asked.until.strftime(INPUT))
+    expect(effect).to_contain_text("GPUs")
+    page.get_by_label("GPUs instead of 3").fill("3")
+    shorter = (now + timedelta(days=10)).replace(second=0, microsecond=0)
+    ends.fill(shorter.strftime(INPUT))
+    expect(effect).to_contain_text(f"{shorter:%a} {shorter.day} {shorter:%b}")
+    expect(effect).to_contain_text("No longer asks for people: 20 days")
+    expect(effect).to_contain_text("$1,440")
+    assert (violations(page), overflow(page)) == ([], 0)
+    page.get_by_role("button", name="Approve less", exact=True).click()
+    page.wait_for_url(f"**/requests/{asked.pk}/")
+    expect(page.get_by_text("Granted until").first).to_be_visible()
+    assert (violations(page), overflow(page)) == ([], 0)
+    assert Request.objects.get().approved_until == shorter
+
+
+def test_an_end_that_is_too_early_is_told_before_and_after_it_is_sent(
+    open_page: Open, scene: Scene
+) -> None:
+    asked = ask(scene, 5)
+    page = open_page(scene.priya, f"/approvals/{asked.pk}/", script=False)
+    page.locator("summary", has_text="Approve less…").click()
+    soon = (timezone.now() + timedelta(hours=2)).strftime(INPUT)
+    # The browser would refuse it itself.
+    form = page.locator("form", has=page.locator("#less-until"))
+    page.get_by_label("Until (UTC)").fill(soon)
+    form.evaluate("form => { form.noValidate = true }")
+    page.get_by_role("button", name="Show what changes").click()
+    told = page.get_by_text("Approve an end between")
+    expect(told).to_be_visible()
+    expect(page.get_by_label("Until (UTC)")).to_have_value(soon)
+    form.evaluate("form => { form.noValidate = true }")
+    page.get_by_role("button", name="Approve less", exact=True).click()
+    expect(page.get_by_label("Until (UTC)")).to_have_attribute("aria-invalid", "true")
+    assert Request.objects.get().state == "waiting"
 
 
 def test_a_question_goes_there_and_back(open_page: Open, scene: Scene) -> None:

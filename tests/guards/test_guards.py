@@ -62,7 +62,7 @@ GUARDS = [
     ),
     Guard(
         "approvals.decisions.actions:_judge_again",
-        "if request.until <= now:",
+        "if request.until_now <= now:",
         "if False:",
         D + "test_an_end_that_has_passed_is_not_approved",
     ),

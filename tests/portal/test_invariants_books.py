@@ -222,8 +222,8 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
         "I6",
         "It is rejected; its events say approved",
         lambda: plain(
-            "UPDATE approvals_request SET state = 'rejected', approved_count = NULL, allocation_id = NULL"
-            f" WHERE id = {by_people().pk}"
+            "UPDATE approvals_request SET state = 'rejected', approved_count = NULL, approved_until = NULL, "
+            f"allocation_id = NULL WHERE id = {by_people().pk}"
         ),
     ),
     "a request that should have lapsed": (
