@@ -1,7 +1,7 @@
 """Deciding over the API: as it was seen, once, and by who has the right."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -45,6 +45,47 @@ def test_a_lead_approves_what_they_saw(here: World, priya: Caller) -> None:
     assert (body["state"], body["approved_count"]) == ("approved", 3)
     assert body["decisions"][-1]["by"]["name"] == "Priya Raman"
     assert body["decisions"][-1]["seat"] == "platform_leads"
+
+
+def test_a_lead_approves_a_shorter_time_than_was_asked(
+    here: World, priya: Caller
+) -> None:
+    asked = factories.request(
+        here.own.asker, here.own.tenancy, here.flavor, gpus=1, days=20
+    )
+    path, until = f"requests/{asked.pk}/", asked.until - timedelta(days=10)
+    late = priya.post(
+        f"{path}approve/",
+        {"until": (asked.until + timedelta(days=1)).isoformat()},
+        **seen(priya, asked),
+    )
+    assert (late.status_code, late.json()["code"]) == (422, "end_out_of_range")
+    assert late.json()["errors"][0]["pointer"] == "/until"
+    answer = priya.post(
+        f"{path}approve/", {"until": until.isoformat()}, **seen(priya, asked)
+    )
+    assert answer.status_code == 200, answer.content
+    body = answer.json()
+    assert (body["state"], body["approved_count"]) == ("approved", 1)
+    assert [
+        datetime.fromisoformat(at)
+        for at in (
+            body["until"],
+            body["approved_until"],
+            body["decisions"][-1]["until"],
+            body["allocation"]["until"],
+        )
+    ] == [asked.until, until, until, until]
+
+
+def test_an_end_is_not_chosen_for_several_requests_at_once(
+    here: World, priya: Caller
+) -> None:
+    one = {"request": here.own.waiting.pk, "version": 1, "verdict": "approve"}
+    ends = {**one, "until": here.own.waiting.until.isoformat()}
+    answer = priya.post("decisions/", {"decisions": [ends]})
+    assert answer.status_code == 422
+    assert Request.objects.get(pk=here.own.waiting.pk).state == "waiting"
 
 
 def test_the_queue_holds_what_waits_for_the_caller_and_nothing_of_their_own(

@@ -4,6 +4,7 @@ import pytest
 
 from tests.guards.listed import MORE
 from tests.guards.switching import Guard, play, switch_off
+from tests.scene import DAY, NOW
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -47,6 +48,13 @@ GUARDS = [
         "if False:",
         D + "test_it_approves_neither_none_nor_more_than_was_asked",
         {"gpus": 0},
+    ),
+    Guard(
+        "approvals.decisions.shortening:approved_end",
+        "if not earliest <= until <= latest:",
+        "if False:",
+        "tests.approvals.test_approving_shorter:test_it_approves_no_end_out_of_range",
+        {"until": NOW + DAY / 2},
     ),
     Guard(
         "approvals.decisions.actions:reject",
