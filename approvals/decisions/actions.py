@@ -100,7 +100,7 @@ def approve(
         stands_in_for=seat_of.name if seat_of != by else "",
     )
     if not _has_quorum(step):
-        _go_on_for_less(request, judged, now=now)
+        _wait_on(request, judged, now=now)
     else:
         go_on(request, now=now)
         Step.objects.filter(pk=step.pk).update(done_at=now)
@@ -123,7 +123,7 @@ def approve(
                 )
             return request
         turn = Request.Turn.APPROVER
-        _go_on_for_less(request, judged, now=now, turn=turn, answer_by=None)
+        _wait_on(request, judged, now=now, turn=turn, answer_by=None)
         telling.waits_no_more(request)
         passed = clockwork.begin(request, following, now=now)
     record_approval(Kind.REQUEST_STEP_DONE, request)
@@ -311,21 +311,20 @@ def _why_refused(refusal: Refused, asked: Wanted, by: User) -> str:
     return refusal.message.removesuffix(" Choose another.")
 
 
-def _go_on_for_less(
+def _wait_on(
     request: Request, judged: Judged, *, now: datetime, **fields: object
 ) -> None:
     """Let a locked request wait on for what was approved of it, with the money for that and no more."""
     count, until = judged.wanted.count, judged.wanted.until
     is_less = (count, until) != (request.count_now, request.until_now)
-    move(
-        request,
-        now=now,
-        cut_to=count if count < request.count else None,
-        cut_until=until if until < request.until else None,
-        # Nothing waits past its own end.
-        lapses_at=min(request.lapses_at, until),
-        **fields,
-    )
+    left: dict[str, object] = {
+        "cut_to": count if count < request.count else None,
+        "cut_until": until if until < request.until else None,
+        # Nothing waits past its own end, for a decision or for an answer.
+        "lapses_at": min(request.lapses_at, until),
+        "answer_by": min(request.answer_by, until) if request.answer_by else None,
+    }
+    move(request, now=now, **(left | fields))
     if is_less:
         set_less_aside(request, judged, now=now)
 

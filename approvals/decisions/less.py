@@ -84,6 +84,7 @@ def less(
     if not fewer and not shorter:
         return NOT_POSSIBLE
     start, words = _start(judged, fewer=fewer, earliest=earliest, now=now)
+    said = _said(request, judged, typed) if typed else start
     return {
         "possible": True,
         "fewer": fewer,
@@ -96,9 +97,9 @@ def less(
         "until": start.until.strftime(INPUT),
         "earliest": earliest.strftime(INPUT),
         "latest": latest.strftime(INPUT),
-        "effect": effect(
-            request, judged, _said(request, judged, typed) if typed else start, now=now
-        ),
+        "effect": effect(request, judged, said, now=now)
+        if typed or said != judged.ask
+        else None,
     }
 
 
@@ -118,7 +119,7 @@ def _start(
         # Whoever types another number means all of its time: it begins shorter only where that alone is enough.
         if nearest.count < ask.count and fewer:
             return replace(ask, count=nearest.count), words
-        if nearest.until < ask.until:
+        if nearest.until < ask.until and earliest < ask.until:
             # As a form writes it: without seconds.
             until = max(nearest.until.replace(second=0, microsecond=0), earliest)
             return replace(ask, until=min(until, ask.until)), words

@@ -220,6 +220,15 @@ def test_it_waits_no_longer_than_its_new_end(scene: Scene) -> None:
     assert scene.held_usd() == 0
 
 
+def test_an_open_question_is_answered_before_the_new_end(scene: Scene) -> None:
+    request = scene.ask(5, days=20)
+    request.steps.update(quorum=2)
+    ask_back(request.pk, by=scene.marcus, expected_version=1, question="Why?", now=NOW)
+    assert fresh(request).lapses == NOW + 14 * DAY
+    half = shorten(request, scene.priya, NOW + 2 * DAY, version=2)
+    assert (half.turn, half.lapses) == ("requester", NOW + 2 * DAY)
+
+
 def test_who_changes_it_asks_for_all_of_its_time_again(scene: Scene) -> None:
     request = scene.ask(12, days=20)
     shorten(request, scene.priya, SOME)
@@ -584,6 +593,22 @@ def test_the_form_starts_with_the_nearest_automatic_end(scene: Scene) -> None:
     assert fresh(request).approved_until == datetime.fromisoformat(
         f"{less['until']}+00:00"
     )
+
+
+def test_the_form_says_nothing_of_changes_before_there_is_one(scene: Scene) -> None:
+    """People always decide about a namespace for production: no end makes it automatic."""
+    factories.cluster("dev")
+    asked = submit(
+        replace(
+            shop.wanted(scene, "namespace", environment="production"),
+            until=timezone.now() + 5 * DAY,
+        ),
+        by=scene.ada,
+        now=timezone.now(),
+    )
+    less = signed_in(scene.priya).get(f"/approvals/{asked.pk}/").context["less"]
+    assert (less["fewer"], less["shorter"], less["effect"]) == (False, True, None)
+    assert less["until"] == less["latest"] == asked.until.strftime(INPUT)
 
 
 def test_what_lasts_a_day_at_most_offers_no_earlier_end(scene: Scene) -> None:
