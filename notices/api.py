@@ -1,9 +1,9 @@
-"""Notices over the API: what one is told, the channels that are told, and what could not be delivered."""
+"""Notices over the API: what one is told, and what could not be delivered."""
 
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -11,12 +11,13 @@ from rest_framework.response import Response
 
 from accounts.directory import backstage
 from accounts.endpoints import Endpoint
-from accounts.replay import Answer, answer_once, earlier_answer
-from notices import actions, channels, choosing
+from accounts.replay import Answer, answer_once
+from notices import actions, choosing
+from notices.channels.actions import manages
 from notices.kinds import NoticeKind, Pace
-from notices.models import CHANNEL_WAYS, CHOOSABLE_KINDS, PACES, WAYS, Channel, Delivery
+from notices.models import CHOOSABLE_KINDS, PACES, WAYS, Delivery
 from notices.servers import mail_is_configured
-from web.strict import Boolean, Choice, Integer, PageQuery, StrictSerializer, Text
+from web.strict import Choice, Integer, PageQuery, StrictSerializer
 
 
 class NoticePaceSerializer(serializers.Serializer[Any]):
@@ -50,37 +51,6 @@ class NoticeSettingsChangeSerializer(StrictSerializer):
 
     digest_hour = Integer(min_value=0, max_value=23, required=False)
     kinds = NoticePaceChangeSerializer(many=True, required=False)
-
-
-class ChannelSerializer(serializers.Serializer[Channel]):
-    """A channel; of its address only the host and the last four characters are ever told."""
-
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    way = serializers.ChoiceField(choices=CHANNEL_WAYS)
-    address = serializers.CharField()
-    kinds = serializers.ListField(
-        child=serializers.ChoiceField(choices=CHOOSABLE_KINDS)
-    )
-    enabled = serializers.BooleanField()
-    created_at = serializers.DateTimeField()
-
-
-class ChannelChangeSerializer(StrictSerializer):
-    """What may be said about a channel; `url` is kept and never told again."""
-
-    name = Text(max_length=60)
-    url = Text(max_length=2000, write_only=True)
-    kinds = serializers.ListField(
-        child=Choice(choices=CHOOSABLE_KINDS), max_length=len(CHOOSABLE_KINDS)
-    )
-    enabled = Boolean(required=False)
-
-
-class NewChannelSerializer(ChannelChangeSerializer):
-    """A channel to add."""
-
-    way = Choice(choices=CHANNEL_WAYS)
 
 
 class DeliverySerializer(serializers.Serializer[Delivery]):
@@ -184,71 +154,7 @@ class Managed(Endpoint):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Let platform leads pass; raises NoRight."""
         super().initial(request, *args, **kwargs)
-        channels.manages(self.caller)
-
-
-class ChannelEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed):
-    """The channels of Teams and Slack that are told (platform leads)."""
-
-    queryset = Channel.objects.all()
-    serializer_class = ChannelSerializer
-    lookup_value_converter = "int"
-    ordering = "name"
-    asks = {"list": PageQuery}
-    keyed = frozenset({"create", "test"})
-    bodyless = frozenset({"destroy", "test"})
-
-    @extend_schema(request=NewChannelSerializer, responses={201: ChannelSerializer})
-    def create(self, request: Request) -> Response:
-        """Add a channel; its address is looked up now, and before each message."""
-        if (earlier := earlier_answer(request)) is not None:
-            return earlier
-        values = self.body(NewChannelSerializer)
-        target = channels.checked(values.pop("url"))
-
-        def effect() -> Answer:
-            channel = channels.add_channel(target=target, by=self.caller, **values)
-            shown = self.shown(channel, ChannelSerializer)
-            return Answer(shown, 201, f"/api/v1/channels/{channel.pk}/")
-
-        return answer_once(request, effect)
-
-    @extend_schema(request=ChannelChangeSerializer, responses=ChannelSerializer)
-    def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a channel."""
-        channel, values = (
-            self.get_object(),
-            self.body(ChannelChangeSerializer, partial=True),
-        )
-        url = values.pop("url", None)
-        target = channels.checked(url) if url is not None else None
-        channel = channels.change_channel(
-            channel.pk, values=values, target=target, by=self.caller
-        )
-        return Response(self.shown(channel, ChannelSerializer))
-
-    @extend_schema(
-        request=None, responses={204: OpenApiResponse(description="It is removed.")}
-    )
-    def destroy(self, request: Request, pk: int) -> Response:
-        """Remove a channel, and forget its address."""
-        channels.remove_channel(self.get_object().pk, by=self.caller)
-        return Response(status=204)
-
-    @extend_schema(request=None, responses={202: DeliverySerializer})
-    @action(detail=True, methods=["post"])
-    def test(self, request: Request, pk: int) -> Response:
-        """Send a test to the channel; `/deliveries/{id}/` says how it went."""
-        channel = self.get_object()
-
-        def effect() -> Answer:
-            delivery = channels.test_channel(
-                channel.pk, by=self.caller, now=timezone.now()
-            )
-            shown = self.shown(delivery, DeliverySerializer)
-            return Answer(shown, 202, f"/api/v1/deliveries/{delivery.pk}/")
-
-        return answer_once(request, effect)
+        manages(self.caller)
 
 
 class DeliveryEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Managed):

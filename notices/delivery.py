@@ -17,7 +17,8 @@ from django.db.models import Case, F, When
 from connectors.backstage import Away
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.mail import Letter, ReceiptLost, ServerAway
-from notices import cards, in_backstage, rendering
+from notices import in_backstage, rendering
+from notices.channels import cards
 from notices.in_backstage import NobodyToTell
 from notices.kinds import GATHERED, NoticeKind, Way
 from notices.models import Delivery, Notice

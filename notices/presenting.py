@@ -1,4 +1,4 @@
-"""What pages say about channels and deliveries."""
+"""What pages say about choices, tests and deliveries."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,8 +9,8 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from notices.kinds import NoticeKind, Pace, Way
-from notices.models import Channel, Delivery
-from ui.parts import Badge, Link, Row
+from notices.models import Delivery
+from ui.parts import Link
 
 
 class Outcome(TypedDict):
@@ -135,29 +135,6 @@ def _row(kind: NoticeKind, chosen: Pace) -> KindChoices:
             {"value": pace.value, "words": pace.words, "chosen": pace is chosen}
             for pace in Pace
         ],
-    }
-
-
-def channel_row(channel: Channel) -> Row:
-    """A channel as the list shows it."""
-    told = [NoticeKind(kind).channel_words for kind in channel.kinds]
-    state = (
-        Badge(tone="good", word="On")
-        if channel.enabled
-        else Badge(tone="past", word="Off")
-    )
-    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    return {
-        "cells": [
-            {
-                "text": channel.name,
-                "href": reverse("channel", args=[channel.pk]),
-                "sub": channel.address,
-            },
-            channel.get_way_display(),
-            f"{told[0]}{more}" if told else "nothing",
-            state,
-        ]
     }
 
 

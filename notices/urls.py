@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from notices import channel_views, views
+from notices import views
+from notices.channels import views as channel_views
 
 urlpatterns = [
     path("settings/notices/", views.notice_settings, name="notice-settings"),

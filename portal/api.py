@@ -54,7 +54,8 @@ from insights.reservations.api import OrphanEndpoint, ReservationEndpoint
 from insights.utilisation.api import UtilisationEndpoint
 from notebooks.hubs.api import HubEndpoint, SpawnableEndpoint
 from notebooks.profile_desk.api import ProfileEndpoint, ProfileYamlEndpoint
-from notices.api import ChannelEndpoint, DeliveryEndpoint, NoticeSettingsEndpoint
+from notices.api import DeliveryEndpoint, NoticeSettingsEndpoint
+from notices.channels.api import ChannelEndpoint
 from offboarding.api import DepartureEndpoint, ProtectionEndpoint
 from onboarding.api import GroupEndpoint, TeamEndpoint
 from onboarding.projects_api import ProjectEndpoint

@@ -18,7 +18,8 @@ from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
 from manual.models import Task
-from notices import cards, rendering
+from notices import rendering
+from notices.channels import cards
 from notices.models import Notice
 from notices.rendering import Entry
 from policy.document import read

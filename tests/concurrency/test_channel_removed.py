@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from approvals.models import Request
-from notices import channels
+from notices.channels import actions as channels
 from notices.kinds import NoticeKind
 from notices.models import Channel
 from notices.sealing import seal

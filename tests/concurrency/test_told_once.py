@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
-from notices import channels, choosing, digest
+from notices import choosing, digest
 from notices.actions import tell
+from notices.channels import actions as channels
 from notices.kinds import NoticeKind, Pace
 from notices.message import Message
 from notices.models import Channel, Delivery, Preference

@@ -10,7 +10,7 @@ import pytest
 from connectors import webhooks as connector
 from connectors.errors import PermanentError, TemporaryError
 from connectors.webhooks import BadAddress, Webhooks, read
-from notices.cards import slack
+from notices.channels.cards import slack
 from notices.message import Message
 from notices.rendering import Entry
 from tests.posting import Running, posting

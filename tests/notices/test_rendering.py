@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notices import cards, rendering
+from notices import rendering
+from notices.channels import cards
 from notices.message import Message, one_line
 from notices.rendering import Entry
 from sandbox.notices.cards import slack_title, teams_title

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from notices.cards import slack, teams
+from notices.channels.cards import slack, teams
 from notices.message import Message
 from notices.rendering import Entry
 from sandbox.notices.inbox import MOST_KEPT, Inbox

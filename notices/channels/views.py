@@ -12,9 +12,10 @@ from django.views.decorators.http import (
 )
 
 from accounts.current_user import add_refusal, sent, with_refusal
-from notices import channels as channel_actions
 from notices import presenting
-from notices.forms import ChannelForm
+from notices.channels import actions as channel_actions
+from notices.channels.forms import ChannelForm
+from notices.channels.presenting import channel_row
 from notices.models import Channel
 from notices.views import FORM_METHODS, lead, refused
 from web.refusals import Refused
@@ -28,7 +29,7 @@ def channels(request: HttpRequest) -> HttpResponse:
     context = {
         "tabs": presenting.settings_tabs(lead(request), "channels"),
         "columns": COLUMNS,
-        "rows": [presenting.channel_row(channel) for channel in Channel.objects.all()],
+        "rows": [channel_row(channel) for channel in Channel.objects.all()],
     }
     return render(request, "notices/channels.html", context)
 
