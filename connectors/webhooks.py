@@ -1,4 +1,4 @@
-"""Messages to Teams and Slack: JSON posted over TLS to addresses that people give, and therefore to few of them.
+"""JSON posted over TLS to Teams, Slack and receivers of events: people give the addresses, so few of them are called.
 
 The standard library does it, because the socket must lead to the very address that was looked at: a name that answers
 differently a moment later gains nothing.
@@ -23,6 +23,7 @@ READ_SECONDS = 10.0
 DEADLINE_SECONDS = 20.0
 LARGEST_ANSWER = 64 * 1024
 HTTPS = 443
+HTTP_GONE = 410
 PLAIN = re.compile(r"[\x21-\x7e]{1,2000}")
 A_NAME = re.compile(r"[a-z0-9.:-]{1,253}")
 A_WORD = re.compile(rb"[a-z_ ]{1,40}")
@@ -36,6 +37,10 @@ class BadAddress(PermanentError):
         super().__init__(message, code="bad_address")
 
 
+class Gone(PermanentError):
+    """The receiver says that it wants nothing any more (410)."""
+
+
 @dataclass(frozen=True)
 class Target:
     """An address of the right shape; it is a secret, so it shows its host only."""
@@ -47,10 +52,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Webhooks:
-    """Posts to webhooks; `allowed` names the inner hosts (`host` or `host:port`) that may be called all the same."""
+    """Posts to webhooks; `allowed` names the inner hosts (`host` or `host:port`) that may be called all the same.
+
+    `only` names the hosts that may be called at all; None stands for every host on the internet.
+    """
 
     allowed: Collection[str] = ()
     ca_file: str | None = None
+    only: Collection[str] | None = None
 
     def check(self, url: str) -> Target:
         """Return the target of an address that may be called; raises BadAddress, or TemporaryError (no such host)."""
@@ -59,9 +68,14 @@ class Webhooks:
         return target
 
     def post(self, url: str, body: Mapping[str, Any], *, stable_id: str) -> None:
-        """Post JSON, with an id by which the receiver can drop a repetition; no redirect is followed.
+        """Post JSON, with an id by which the receiver can drop a repetition; promises and errors as for `send`."""
+        text = json.dumps(body, ensure_ascii=False)
+        self.send(url, text.encode(), {"webhook-id": stable_id})
 
-        Raises BadAddress, PermanentError, or TemporaryError (network, 429, 5xx; `retry_after` in seconds).
+    def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Post these very bytes of JSON under headers of the caller's; no redirect is followed.
+
+        Raises BadAddress, Gone (410), PermanentError, or TemporaryError (network, 429, 5xx; `retry_after` in seconds).
         """
         target = read(url)
         connection = _Pinned(
@@ -69,7 +83,7 @@ class Webhooks:
         )
         try:
             with cut_off_after(DEADLINE_SECONDS, lambda: connection.sock):
-                _judge(target, *_exchange(connection, target, body, stable_id))
+                _judge(target, *_exchange(connection, target, body, headers))
         except ssl.SSLCertVerificationError as error:
             raise TemporaryError(
                 f"{target.host} shows a certificate that is not trusted."
@@ -88,6 +102,10 @@ class Webhooks:
     def _address(self, target: Target) -> str:
         """The address to connect to, when every address of the host may be called."""
         inner = _is_named(target, self.allowed)
+        if self.only is not None and not _is_named(target, self.only):
+            raise BadAddress(
+                "Nothing is sent to this host: the operators name those that are in QM_WEBHOOK_RECEIVERS."
+            )
         if target.port != HTTPS and not inner:
             raise BadAddress(f"Webhooks are called at port {HTTPS} only.")
         found = resolve(target.host, target.port)
@@ -95,6 +113,9 @@ class Webhooks:
         if any(refused(address) for address in found):
             raise BadAddress(
                 "This host is not on the internet. Give a webhook of Teams or Slack."
+                if self.only is None
+                else "This host is not on the internet. If it may be called, the operators name it in "
+                "QM_WEBHOOK_HOSTS_ALLOWED, too."
             )
         return found[0]
 
@@ -117,7 +138,7 @@ def read(url: str) -> Target:
         or not A_NAME.fullmatch(host)
     ):
         raise BadAddress(
-            "Give the address as Teams or Slack shows it, with a host and a path only."
+            "Give the address as its receiver shows it, with a host and a path only."
         )
     return Target(url, host, port)
 
@@ -148,7 +169,7 @@ class _Pinned(http.client.HTTPSConnection):
 
 
 def _exchange(
-    connection: _Pinned, target: Target, body: Mapping[str, Any], stable_id: str
+    connection: _Pinned, target: Target, body: bytes, given: Mapping[str, str]
 ) -> tuple[int, str | None, bytes]:
     """The answer's status, Retry-After and beginning."""
     parts = urlsplit(target.url)
@@ -156,11 +177,9 @@ def _exchange(
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Quartermaster",
-        "webhook-id": stable_id,
+        **given,
     }
-    connection.request(
-        "POST", path, json.dumps(body, ensure_ascii=False).encode(), headers
-    )
+    connection.request("POST", path, body, headers)
     answer = connection.getresponse()
     return answer.status, answer.getheader("Retry-After"), answer.read(LARGEST_ANSWER)
 
@@ -178,4 +197,5 @@ def _judge(target: Target, status: int, retry_after: str | None, body: bytes) ->
     said = f"{target.host} answered {status}{f' {word}' if word else ''}."
     if status in TEMPORARY:
         raise TemporaryError(said, retry_after=seconds(retry_after))
-    raise PermanentError(said, code=f"http_{status}")
+    kind = Gone if status == HTTP_GONE else PermanentError
+    raise kind(said, code=f"http_{status}")

@@ -9,7 +9,7 @@ import pytest
 
 from connectors import webhooks as connector
 from connectors.errors import PermanentError, TemporaryError
-from connectors.webhooks import BadAddress, Webhooks, read
+from connectors.webhooks import BadAddress, Gone, Webhooks, read
 from notices.channels.cards import slack
 from notices.message import Message
 from notices.rendering import Entry
@@ -161,6 +161,38 @@ def test_an_inner_host_is_called_when_it_is_named_but_never_where_clouds_keep_cr
         allowed.check("https://chat.corp/x")
 
 
+def test_where_hosts_are_named_no_other_is_called(names: Resolved) -> None:
+    named = Webhooks(only={"hooks.example.com"})
+    names["hooks.example.com"] = names["hooks.example.com."] = ["93.184.215.14"]
+    names["evil.example.com"] = ["93.184.215.14"]
+    assert named.check("https://HOOKS.example.com/x").port == 443
+    for url in (
+        "https://evil.example.com/x",
+        "https://93.184.215.14/x",
+        "https://hooks.example.com./x",
+        "https://hooks.example.com:8443/x",
+        "https://evil.example.com/hooks.example.com",
+        "https://evil.example.com?hooks.example.com",
+    ):
+        with pytest.raises(BadAddress, match="QM_WEBHOOK_RECEIVERS"):
+            named.check(url)
+        with pytest.raises(BadAddress, match="QM_WEBHOOK_RECEIVERS"):
+            named.send(url, b"{}", {})
+
+
+def test_a_host_that_is_named_may_still_not_be_an_inner_one(names: Resolved) -> None:
+    names["hooks.corp"] = ["10.0.0.8"]
+    named = Webhooks(only={"hooks.corp", "hooks.corp:8443"})
+    for url in ("https://hooks.corp/x", "https://hooks.corp:8443/x"):
+        with pytest.raises(BadAddress):
+            named.check(url)
+    both = Webhooks(only=named.only or (), allowed={"hooks.corp", "hooks.corp:8443"})
+    assert both.check("https://hooks.corp:8443/x").host == "hooks.corp"
+    names["hooks.corp"] = ["169.254.169.254"]
+    with pytest.raises(BadAddress):
+        both.check("https://hooks.corp/x")
+
+
 def test_a_name_that_turns_inwards_after_it_was_looked_at_gains_nothing(
     names: Resolved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +225,7 @@ def test_a_message_arrives_with_an_id_that_stays(post: Running) -> None:
     ("status", "error", "words"),
     [
         (400, PermanentError, "answered 400"),
-        (410, PermanentError, "answered 410"),
+        (410, Gone, "answered 410"),
         (302, PermanentError, "not followed"),
         (429, TemporaryError, "answered 429"),
         (500, TemporaryError, "answered 500"),

@@ -384,6 +384,12 @@ REST = [
         {"port": 22},
     ),
     Guard(
+        "connectors.webhooks:Webhooks._address",
+        "self.only is not None and",
+        "False and",
+        HOOKS + "test_where_hosts_are_named_no_other_is_called",
+    ),
+    Guard(
         "connectors.webhooks:read",
         'if parts.scheme != "https":',
         "if False:",
