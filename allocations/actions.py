@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from accounts.models import Team, User
-from allocations import provisioners
+from allocations import provisioners, webhooks
 from allocations.bookings.levels import lowest
 from allocations.bookings.promised import has_bookings, levels_of, take_unpromised
 from allocations.budgets.actions import tell_close
@@ -36,6 +36,7 @@ from manual.briefs import Instructions
 from manual.models import Task
 from notebooks.models import NotebookServer
 from notebooks.servers.states import State as ServerState
+from notices.channels.events import WebhookEvent
 from provisioning.desired.isolation import flavors_for
 from provisioning.models import Tenancy
 from reconciling import failpoints
@@ -257,6 +258,7 @@ def begin_charging(allocation: Allocation, *, now: datetime) -> bool:
     allocation.charged_from = max(now, allocation.starts_at)
     allocation.save(update_fields=["charged_from"])
     settle(allocation.hold, now=now, why="costs from when it is there")
+    webhooks.tell_of(WebhookEvent.ALLOCATION_READY, allocation, now=now)
     record_change(Kind.ALLOCATION_READY, allocation, PORTAL)
     return True
 

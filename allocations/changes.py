@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Q
 
 from accounts.teams import Project
+from allocations import webhooks
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.desired_state import desired
@@ -25,6 +26,7 @@ from fleet.models import Cluster, Flavor
 from manual import actions as tasks
 from manual.models import TO_BE_DONE, Task
 from notebooks.servers.models import NotebookServer
+from notices.channels.events import WebhookEvent
 from provisioning.actions import publish
 from provisioning.desired.spec import MOST_VOLUMES, Volume
 from provisioning.models import Tenancy
@@ -173,6 +175,7 @@ def end(allocation: Allocation, reason: str, *, by: str, now: datetime) -> None:
     )
     allocation.end_reason, allocation.ended_by = reason, by
     allocation.save(update_fields=["ended_at", "end_reason", "ended_by"])
+    webhooks.tell_of(WebhookEvent.ALLOCATION_ENDED, allocation, now=now)
 
 
 def end_part(
@@ -193,6 +196,7 @@ def end_part(
     allocation.gpus -= gpus
     allocation.usd_per_hour = allocation.gpus * allocation.price_per_gpu_hour
     allocation.save(update_fields=["gpus", "usd_per_hour"])
+    webhooks.tell_of(WebhookEvent.ALLOCATION_ENDED, part, now=now)
     return part
 
 
@@ -219,6 +223,7 @@ def end_machines(
         row.title = row.title.replace(f"{whole[0]} × ", f"{left} × ", 1)
     part.save(force_insert=True)
     allocation.save(update_fields=["count", "gpus", "usd_per_hour", "spec", "title"])
+    webhooks.tell_of(WebhookEvent.ALLOCATION_ENDED, part, now=now)
     return part
 
 

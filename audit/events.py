@@ -44,6 +44,11 @@ class Kind(models.TextChoices):
     CHANNEL_ADDED = "channel.added", "added the channel"
     CHANNEL_CHANGED = "channel.changed", "changed the channel"
     CHANNEL_REMOVED = "channel.removed", "removed the channel"
+    CHANNEL_SECRET_ROTATED = (
+        "channel.secret_rotated",
+        "made a new secret for the webhook",
+    )
+    CHANNEL_SWITCHED_OFF = "channel.switched_off", "switched off the webhook"
     COST_CENTRE_CONFIRMED = "cost_centre.confirmed", "confirmed the cost centre"
     COST_CENTRE_WITHDRAWN = (
         "cost_centre.withdrawn",

@@ -20,15 +20,17 @@ from notices.models import Channel, Delivery, Notice
 from notices.sealing import Unreadable
 from provisioning.models import Tenancy
 
-# A personal token, a JSON web token and a private key, wherever they come from.
+# A personal token, the secret of a webhook, a JSON web token and a private key, wherever they come from.
 SHAPES = (
     r"qm_[0-9a-f]{8}_[A-Za-z0-9_-]{43}",
+    r"whsec_[A-Za-z0-9+/]{43}=",
     r"eyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.",
     "-----BEGIN [A-Z ]*PRIVATE KEY",
 )
 PLACES: tuple[tuple[type[Model], str, str], ...] = (
     (Event, "details", "audit event"),
     (Notice, "message", "notice"),
+    (Notice, "event", "notice"),
     (Delivery, "last_error", "delivery"),
     (Tenancy, "conditions", "tenancy"),
     (Tenancy, "objects_seen", "tenancy"),

@@ -1,8 +1,9 @@
 """Telling: rows in the caller's transaction, sent after it by a worker, in whatever way each person wants."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -12,6 +13,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
+from notices.channels.events import WebhookEvent
 from notices.enqueue import enqueue_on_commit
 from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
 from notices.message import Message
@@ -23,6 +25,7 @@ from notices.models import (
     NoticeQuerySet,
     Preference,
 )
+from notices.servers import webhooks_are_offered
 from web.refusals import Conflict, NoRight
 
 State = Delivery.State
@@ -115,6 +118,38 @@ def tell_channels(
     )
 
 
+def tell_webhooks(
+    event: WebhookEvent,
+    *,
+    subject: tuple[str, int],
+    link: str,
+    data: Callable[[], Mapping[str, Any]],
+    now: datetime,
+) -> None:
+    """Tell every webhook that is switched on and subscribed to this event; promises and errors as for `tell`.
+
+    `data` is asked for what the event says, in JSON's types, only where somebody is told; no query without webhooks.
+    """
+    _check(link)
+    if not webhooks_are_offered():
+        return
+    channels = [
+        channel for channel in Channel.objects.lasting() if event in channel.events
+    ]
+    if not channels:
+        return
+    said = Message(event.words, f"The event {event.value}.")
+    what = {"type": event.value, "data": dict(data())}
+    _write(
+        [
+            _notice(
+                NoticeKind.EVENT, subject, link, said, now, channel=channel, event=what
+            )
+            for channel in channels
+        ]
+    )
+
+
 def take_back(kinds: Iterable[NoticeKind], *, subject: tuple[str, int]) -> None:
     """Send people no more what they were to be told about a thing and is not so any more; what has left stays."""
     told = Notice.objects.about(subject).filter(kind__in=kinds, person__isnull=False)
@@ -144,14 +179,23 @@ def was_told(
 
 
 def tell_one_channel(
-    channel: Channel, *, link: str, message: Message, now: datetime
+    channel: Channel,
+    *,
+    link: str,
+    message: Message,
+    now: datetime,
+    event: Mapping[str, Any] | None = None,
 ) -> Delivery:
-    """Send a test to one channel, whatever it is subscribed to; promises and errors as for `tell`."""
+    """Send a test to one channel, whatever it is subscribed to; promises and errors as for `tell`.
+
+    `event` is what a webhook is sent, its type and data.
+    """
     _check(link)
     subject = ("channel", channel.pk)
-    return _write(
-        [_notice(NoticeKind.TEST, subject, link, message, now, channel=channel)]
-    )[0]
+    test = _notice(
+        NoticeKind.TEST, subject, link, message, now, channel=channel, event=event
+    )
+    return _write([test])[0]
 
 
 @transaction.atomic
@@ -197,6 +241,7 @@ def _notice(
     person_id: int | None = None,
     channel: Channel | None = None,
     pace: Pace = Pace.AT_ONCE,
+    event: Mapping[str, Any] | None = None,
 ) -> Notice:
     return Notice(
         kind=NoticeKind(kind),
@@ -208,6 +253,7 @@ def _notice(
         person_id=person_id,
         channel=channel,
         pace=pace,
+        event=None if event is None else dict(event),
     )
 
 

@@ -68,8 +68,11 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
     sent_at = serializers.DateTimeField(allow_null=True)
 
     def get_kind(self, delivery: Delivery) -> str:
-        """What it is about; `digest` for a daily mail."""
-        return delivery.notice.kind if delivery.notice else "digest"
+        """What it is about; `digest` for a daily mail, and the type of an event that a webhook is sent."""
+        notice = delivery.notice
+        if notice is None:
+            return "digest"
+        return str(notice.event["type"]) if notice.event else notice.kind
 
     def get_title(self, delivery: Delivery) -> str:
         """Its title; empty for a daily mail."""

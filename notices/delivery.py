@@ -17,13 +17,13 @@ from django.db.models import Case, F, When
 from connectors.backstage import Away
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.mail import Letter, ReceiptLost, ServerAway
+from connectors.webhooks import Gone
 from notices import in_backstage, rendering
-from notices.channels import cards
+from notices.channels import sending, webhook_actions
 from notices.in_backstage import NobodyToTell
-from notices.kinds import GATHERED, NoticeKind, Way
+from notices.kinds import GATHERED, Way
 from notices.models import Delivery, Notice
 from notices.rendering import Entry
-from notices.sealing import Unreadable
 from notices.servers import Outside
 from reconciling import claims
 from reconciling.backoff import Backoff
@@ -102,6 +102,8 @@ def attempt(
         _still_mine(claim).delete()
     except PermanentError as error:
         _park(claim, error.message)
+        if isinstance(error, Gone):
+            _switch_off(claim, now=now())
     except Exception as error:
         if not isinstance(error, ConnectorError):
             # A mistake of ours: it counts as an attempt like any other, and stops nothing else.
@@ -125,18 +127,9 @@ def send(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
     if notice is None or channel is None:
         _mail(delivery, now=now, outside=outside)
         return
-    if not channel.enabled and notice.kind != NoticeKind.TEST:
-        raise PermanentError("The channel is switched off.")
-    body = (cards.teams if channel.way == Way.TEAMS else cards.slack)(
-        _entry(notice, outside)
+    sending.send(
+        notice, channel, message_id=delivery.stable_id, now=now, outside=outside
     )
-    try:
-        url = channel.url
-    except Unreadable as error:
-        raise PermanentError(
-            "The channel's address was sealed under another secret key. Give it again, or set QM_SECRET_KEY_FALLBACKS."
-        ) from error
-    outside.webhooks.post(url, body, stable_id=delivery.stable_id)
 
 
 def _mail(delivery: Delivery, *, now: datetime, outside: Outside) -> None:
@@ -229,6 +222,12 @@ def _whole() -> Any:
     return Delivery.objects.select_related(
         "notice__person", "notice__channel", "digest__person"
     )
+
+
+def _switch_off(claim: Claim, *, now: datetime) -> None:
+    notice = claim.delivery.notice
+    if notice is not None and notice.channel_id is not None:
+        webhook_actions.switch_off_gone(notice.channel_id, now=now)
 
 
 def _park(claim: Claim, why: str) -> None:

@@ -51,6 +51,8 @@ class NoticeKind(StrEnum):
     PRICE_DOUBTED = "price_doubted"
     RESERVATION_ORPHANED = "reservation_orphaned"
     QUOTA_ANSWERED = "quota_answered"
+    CHANNEL_OFF = "channel_off"
+    EVENT = "event"
     TEST = "test"
 
     @property
@@ -92,6 +94,7 @@ class Way(StrEnum):
     EMAIL = "email"
     TEAMS = "teams"
     SLACK = "slack"
+    WEBHOOK = "webhook"
     BACKSTAGE = "backstage"
 
     @property
@@ -144,6 +147,8 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
     NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
     NoticeKind.PRICE_DOUBTED: "A list price of Azure's moved so far that nobody believes it yet",
+    NoticeKind.CHANNEL_OFF: "A webhook was switched off, because its receiver wants nothing any more",
+    NoticeKind.EVENT: "An event of a webhook",
     NoticeKind.TEST: "A test",
 }
 CHANNEL_WORDS: Mapping[NoticeKind, str] = {
@@ -225,6 +230,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.QUOTA_ANSWERED,
         NoticeKind.RESERVATION_ORPHANED,
         NoticeKind.PRICE_DOUBTED,
+        NoticeKind.CHANNEL_OFF,
     ),
 }
 DIGESTED = frozenset(
@@ -237,8 +243,10 @@ DIGESTED = frozenset(
         NoticeKind.POLICY_ACTIVATED,
     }
 )
-# A test goes out because somebody pressed a button: there is nothing to choose.
-CHOOSABLE = tuple(kind for kind in NoticeKind if kind is not NoticeKind.TEST)
+# A test goes out because somebody pressed a button, and events are chosen one by one: there is nothing to choose.
+CHOOSABLE = tuple(
+    kind for kind in NoticeKind if kind not in (NoticeKind.TEST, NoticeKind.EVENT)
+)
 # Who has chosen nothing gets the first of these at once and what follows it in one mail, this much later.
 GATHERED = frozenset({NoticeKind.REQUEST_WAITING})
 GATHERED_FOR = timedelta(minutes=10)

@@ -8,20 +8,30 @@ from django.db import connection, models
 from django.db.models import Q
 from django.db.models.functions import Lower
 
+from notices.channels.events import SUBSCRIBABLE
 from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
 from notices.message import Message
-from notices.sealing import BEGINNING, Unreadable, seal, unseal
+from notices.sealing import (
+    BEGINNING,
+    SECRETS,
+    Unreadable,
+    seal,
+    unseal,
+)
 from web.rows import Row
 
 PACES = [(pace.value, pace.words) for pace in Pace]
 CHOOSABLE_KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
 WAYS = [(way.value, way.words) for way in Way]
-CHANNEL_WAYS = [(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)]
+CHAT_WAYS = [(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)]
+CHANNEL_WAYS = [*CHAT_WAYS, (Way.WEBHOOK.value, Way.WEBHOOK.words)]
+WEBHOOK_EVENTS = [(event.value, event.words) for event in SUBSCRIBABLE]
 # As plain texts: a migration that names them outlives the words of today.
 ALL_PACES, ALL_WAYS, OF_CHANNELS = (
     [value for value, _ in known] for known in (PACES, WAYS, CHANNEL_WAYS)
 )
 
+WEBHOOK = Way.WEBHOOK.value
 AT_ONCE, DIGEST = Pace.AT_ONCE.value, Pace.DIGEST.value
 UNREADABLE = "no longer readable: give it again"
 # What the check of a notice's foreign key takes at the commit, taken at once.
@@ -48,13 +58,22 @@ class ChannelQuerySet(models.QuerySet["Channel"]):
 
 
 class Channel(models.Model):
-    """A place in Teams or Slack that is told; its address is a secret of which only host and end are shown."""
+    """A place in Teams or Slack, or a receiver of events; its address is a secret of which only host and end are shown.
+
+    Teams and Slack are told `kinds` of notices, a webhook is told `events`, each signed with its secret and, for a day
+    after that was rotated, with the one before as well. Nobody is shown a secret again.
+    """
 
     name = models.CharField(max_length=60)
     way = models.CharField(max_length=10, choices=CHANNEL_WAYS)
     # Sealed (notices.sealing): `url` is what it says.
     sealed = models.TextField(db_column="url")
     kinds = models.JSONField(default=list)
+    events = models.JSONField(default=list)
+    # Sealed, too; empty but for a webhook.
+    secret = models.TextField(blank=True, default="")
+    former_secret = models.TextField(blank=True, default="")
+    former_secret_until = models.DateTimeField(null=True)
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -70,6 +89,20 @@ class Channel(models.Model):
             models.CheckConstraint(
                 condition=Q(sealed__startswith=BEGINNING),
                 name="a_channels_address_is_sealed",
+            ),
+            models.CheckConstraint(
+                condition=Q(way=WEBHOOK, secret__startswith=BEGINNING)
+                | (~Q(way=WEBHOOK) & Q(secret="")),
+                name="a_webhook_has_a_sealed_secret",
+            ),
+            models.CheckConstraint(
+                condition=Q(former_secret="", former_secret_until=None)
+                | Q(
+                    way=WEBHOOK,
+                    former_secret__startswith=BEGINNING,
+                    former_secret_until__isnull=False,
+                ),
+                name="a_former_secret_is_sealed_and_ends",
             ),
         ]
 
@@ -93,6 +126,13 @@ class Channel(models.Model):
         except Unreadable:
             return UNREADABLE
         return f"{urlsplit(url).hostname} …{url[-4:]}"
+
+    def keys(self, now: datetime) -> list[str]:
+        """The secrets to sign with, for sending only, the newest first; raises Unreadable."""
+        sealed = [self.secret]
+        if self.former_secret_until is not None and now < self.former_secret_until:
+            sealed.append(self.former_secret)
+        return [unseal(each, purpose=SECRETS) for each in sealed]
 
 
 class Preference(models.Model):
@@ -184,6 +224,8 @@ class Notice(Row):
     subject_id = models.BigIntegerField()
     link = models.CharField(max_length=300)
     message = models.JSONField()
+    # What a webhook is sent, its type and data as they were when it happened; null for everybody else.
+    event = models.JSONField(null=True)
     pace = models.CharField(max_length=10, choices=PACES[:2])
     digest = models.ForeignKey(
         Digest, models.CASCADE, null=True, related_name="notices"
@@ -218,6 +260,11 @@ class Notice(Row):
             ),
             models.CheckConstraint(
                 condition=Q(link__regex=A_PATH), name="a_notice_leads_into_the_portal"
+            ),
+            models.CheckConstraint(
+                condition=Q(event__isnull=True) & ~Q(kind=NoticeKind.EVENT.value)
+                | Q(event__isnull=False, channel__isnull=False),
+                name="an_event_is_for_a_channel",
             ),
         ]
 

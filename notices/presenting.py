@@ -9,7 +9,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.roles import Permission
 from notices.kinds import NoticeKind, Pace, Way
-from notices.models import Delivery
+from notices.models import Delivery, Notice
 from ui.parts import Link
 
 
@@ -156,9 +156,15 @@ def given_up(delivery: Delivery) -> GivenUp:
         else f"The daily mail of {digest.day:%d %b}"
         if digest
         else "",
-        "kind": NoticeKind(notice.kind).words if notice else "Daily mail",
+        "kind": _kind_words(notice),
         "link": notice.link if notice else "",
         "way": delivery.get_way_display(),
         "why": delivery.last_error,
         "at": notice.at if notice else digest.at if digest else None,
     }
+
+
+def _kind_words(notice: Notice | None) -> str:
+    if notice is None:
+        return "Daily mail"
+    return str(notice.event["type"]) if notice.event else NoticeKind(notice.kind).words

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
 PURPOSE = b"quartermaster: addresses of channels"
+SECRETS = b"quartermaster: secrets of webhooks"
 # Version 128 of a Fernet token and the first bytes of its time, which stay zero until the year 2106.
 BEGINNING = "gAAAAA"
 

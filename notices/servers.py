@@ -1,6 +1,6 @@
 """The mail server, the webhooks and Backstage as the settings describe them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 
@@ -14,13 +14,15 @@ from connectors.webhooks import Webhooks
 class Outside:
     """How messages leave: `mail` is None while no mail server is configured, and mails then wait.
 
-    `backstage` is None where nobody is to be told there.
+    `signed` posts to receivers of events, and is None where the operators name none; `backstage` is None where nobody
+    is to be told there.
     """
 
     mail: Mail | None
     webhooks: Webhooks
     public_url: str
     backstage: Backstage | None = None
+    signed: Webhooks | None = None
 
     @property
     def host(self) -> str:
@@ -41,12 +43,13 @@ def outside() -> Outside:
         password=env.mail_password.get_secret_value(),
         ca_file=ca_file,
     )
+    webhooks = Webhooks(allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file)
+    receivers = frozenset(env.webhook_receivers)
     return Outside(
         mail=mail if env.mail_host else None,
-        webhooks=Webhooks(
-            allowed=frozenset(env.webhook_hosts_allowed), ca_file=ca_file
-        ),
+        webhooks=webhooks,
         public_url=settings.PUBLIC_URL,
+        signed=replace(webhooks, only=receivers) if receivers else None,
         backstage=directory.connection() if directory.notifies() else None,
     )
 
@@ -54,3 +57,8 @@ def outside() -> Outside:
 def mail_is_configured() -> bool:
     """Whether mails go out at all."""
     return bool(settings.ENV.mail_host)
+
+
+def webhooks_are_offered() -> bool:
+    """Whether the operators name any host that events may be sent to."""
+    return bool(settings.ENV.webhook_receivers)

@@ -10,7 +10,15 @@ urlpatterns = [
     path("settings/notices/test", views.test_mail, name="notice-test"),
     path("settings/channels/", channel_views.channels, name="channels"),
     path("settings/channels/new", channel_views.channel_new, name="channel-new"),
+    path(
+        "settings/channels/webhooks/new", channel_views.webhook_new, name="webhook-new"
+    ),
     path("settings/channels/<int:pk>", channel_views.channel, name="channel"),
+    path(
+        "settings/channels/<int:pk>/secret",
+        channel_views.webhook_secret,
+        name="webhook-secret",
+    ),
     path(
         "settings/channels/<int:pk>/test",
         channel_views.channel_test,

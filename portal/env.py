@@ -115,6 +115,7 @@ class Environment(BaseSettings):
     mail_from: str = "Quartermaster <quartermaster@localhost>"
     mail_tls: Literal["starttls", "tls", "none"] = "starttls"
     webhook_hosts_allowed: list[str] = Field(default_factory=list)
+    webhook_receivers: list[str] = Field(default_factory=list)
     anchor_mail: list[str] = Field(default_factory=list)
     anchor_dir: Path | None = None
 

@@ -40,6 +40,7 @@ FOR_LEADS: Mapping[str, str] = {
     "reserve-capacity": "how-to/reserve-capacity.md",
     "connect-azure": "how-to/connect-azure.md",
     "notices": "how-to/notices.md",
+    "webhooks": "how-to/start-automation-by-webhooks.md",
     "offboard-a-team": "how-to/offboard-a-team.md",
     "directory": "explanation/directory.md",
     "watch-the-portal": "how-to/watch-the-portal.md",

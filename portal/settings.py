@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from notices.channels.events import WebhookEvent
 from portal import env
 from portal.celery_schedule import SCHEDULE
 
@@ -201,6 +202,7 @@ SPECTACULAR_SETTINGS = {
     "REDOC_DIST": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVERS": [{"url": "/"}],
+    "WEBHOOKS": [f"portal.http.webhooks.{event.name}" for event in WebhookEvent],
     "ENUM_NAME_OVERRIDES": {
         "RequestState": "approvals.requests.serializers.STATES",
         "ObjectState": "provisioning.api.OBJECT_STATES",
@@ -212,6 +214,7 @@ SPECTACULAR_SETTINGS = {
         "OfferingKey": "catalogue.offerings.CHOICES",
         "NoticeWay": "notices.models.WAYS",
         "ChannelWay": "notices.models.CHANNEL_WAYS",
+        "WebhookEvent": "notices.models.WEBHOOK_EVENTS",
         "DeliveryState": "notices.models.Delivery.State",
         "DepartureState": "offboarding.serializers.STATES",
         "RunState": "workloads.runs.serializers.STATES",

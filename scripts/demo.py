@@ -157,7 +157,8 @@ def announce(demo: Demo, seconds: float) -> None:
         f"\n  Quartermaster is ready after {seconds:.1f} s:  {demo.url}\n\n"
         f"  Sign in as one of the sample people (no password):\n{lines}\n\n"
         f"  Mail and cards arrive at:  {post['inbox']}\n"
-        f"  Channels to try (Settings, Channels):\n    Teams  {post['teams']}\n    Slack  {post['slack']}\n\n"
+        f"  Channels to try (Settings, Channels):\n    Teams  {post['teams']}\n    Slack  {post['slack']}\n"
+        f"    a webhook's receiver  {post['webhook']}\n\n"
         f"  Logs: {demo.data / 'logs'}   Ctrl-C ends everything; the data stays for next time.\n",
         flush=True,
     )

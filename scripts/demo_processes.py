@@ -271,6 +271,7 @@ class Demo:
             "MAIL_TLS": "none",
             "MAIL_FROM": "Quartermaster <quartermaster@example.com>",
             "WEBHOOK_HOSTS_ALLOWED": json.dumps([notices["webhook_host"]]),
+            "WEBHOOK_RECEIVERS": json.dumps([notices["webhook_host"]]),
             "ROLE_GROUPS": json.dumps(
                 {
                     PLATFORM_LEADS: "platform_lead",

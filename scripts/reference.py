@@ -20,6 +20,7 @@ environment.fill()
 from accounts.roles import APP_ROLES, HOLDERS, Permission, Role  # noqa: E402 - settings first
 from allocations.budgets.money import Left, by_month  # noqa: E402
 from audit.events import Kind  # noqa: E402
+from notices.channels.events import WebhookEvent  # noqa: E402
 from policy.document import Thresholds  # noqa: E402
 from policy.rules import Ask, Rule, Standing, applied  # noqa: E402
 from portal.env import Environment  # noqa: E402
@@ -171,6 +172,42 @@ def addresses() -> str:
     )
 
 
+def webhooks() -> str:
+    """Every event of webhooks with its data, from notices/channels/events.py and openapi.yaml."""
+    described = yaml.safe_load((FOLDER / "openapi.yaml").read_text())
+    schemas = described["components"]["schemas"]
+    events = [(f"`{event.value}`", event.words) for event in WebhookEvent]
+    parts = [words.ABOUT_WEBHOOKS, _table(("type", "when it is sent"), events)]
+    for subject, title in words.WEBHOOK_SUBJECTS.items():
+        fields = schemas[f"{subject.capitalize()}EventData"]["properties"]
+        rows = [
+            (f"`{name}`", _kind_of(field), _meaning(field))
+            for name, field in sorted(fields.items(), key=lambda row: row[0] != "url")
+        ]
+        parts += [f"## {title}", _table(("field", "type", "what it is"), rows)]
+    return _page("Events of webhooks", *parts)
+
+
+def _kind_of(field: Mapping[str, Any]) -> str:
+    """The type of a field in JSON's words."""
+    if "$ref" in field:
+        return "`{slug, name}`"
+    kinds = [str(kind) for kind in [field.get("type", "string")]]
+    if isinstance(field.get("type"), list):
+        kinds = [str(kind) for kind in field["type"]]
+    form = {"date-time": "time", "decimal": "decimal as text", "uri": "address"}
+    first = form.get(str(field.get("format")), kinds[0])
+    return " or ".join([first, *kinds[1:]])
+
+
+def _meaning(field: Mapping[str, Any]) -> str:
+    """What a field says, and the values that it may have."""
+    said = str(field.get("description", ""))
+    first = "" if said.startswith("* ") else _one_line(said)
+    values = ", ".join(f"`{value}`" for value in field.get("enum", ()) if value)
+    return " ".join(part for part in (first, values and f"One of {values}.") if part)
+
+
 def qm() -> str:
     """Every command of the client with its options, from qm/commands.py, and its exit codes."""
     parts = [words.ABOUT_QM]
@@ -214,6 +251,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "audit-events.md": audit_events,
     "policy.md": policy,
     "qm.md": qm,
+    "webhooks.md": webhooks,
 }
 
 

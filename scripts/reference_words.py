@@ -6,6 +6,21 @@ ABOUT_ADDRESSES = """\
 All of them begin with `/api/v1/`. [The API](api.md) says what holds for every call; bodies and answers
 are in [openapi.yaml](openapi.yaml), and to be tried out at `/api/docs/`."""
 
+ABOUT_WEBHOOKS = """\
+What [webhooks](../how-to/start-automation-by-webhooks.md) are sent. Each is a POST of JSON with `type`, `timestamp`
+(when it happened) and `data`, which has the fields below as they were at that moment. Times are UTC, money is USD.
+Fields may be added; none changes its meaning. Reasons, comments and people are not in it: [the API](api.md) tells more
+to whoever may read it there. The same stands in [openapi.yaml](openapi.yaml) under `webhooks`.
+
+What a renewal keeps is there already: it is told as `request.approved`, and no `allocation.ready` follows."""
+
+WEBHOOK_SUBJECTS = {
+    "request": "`request.…`",
+    "allocation": "`allocation.…`",
+    "run": "`run.ended`",
+    "webhook": "`webhook.test`",
+}
+
 ABOUT_QM = """\
 What `qm` can do, as `qm COMMAND --help` tells it, too. How to begin:
 [Run a training job from the command line](../how-to/train-from-the-command-line.md).
@@ -39,9 +54,9 @@ folder and name the folder in `QM_SECRETS_DIR`. Lists and objects are written as
 or `h`."""
 
 SETTINGS: Mapping[str, str] = {
-    "secret_key": "Signs sessions and forms and seals the addresses of channels: 50 or more random characters. Whoever "
-    "changes it names the one before in `QM_SECRET_KEY_FALLBACKS`; otherwise everybody is signed out and channels must "
-    "be given their addresses again.",
+    "secret_key": "Signs sessions and forms and seals the addresses and secrets of channels: 50 or more random "
+    "characters. Whoever changes it names the one before in `QM_SECRET_KEY_FALLBACKS`; otherwise everybody is signed "
+    "out and channels must be given their addresses again.",
     "secret_key_fallbacks": "Secret keys of before, as a JSON list: what they signed and sealed is still read.",
     "debug": "Shows failures with their source. Never in production.",
     "demo": "Serves the style guide, and static files without collecting them.",
@@ -102,6 +117,8 @@ SETTINGS: Mapping[str, str] = {
     "mail_from": "The sender of all mail.",
     "mail_tls": "`starttls`, `tls` (from the first byte on), or `none` for a server on the same machine.",
     "webhook_hosts_allowed": "Inner hosts (`host` or `host:port`) that channels may name all the same, as a JSON list.",
+    "webhook_receivers": "Hosts (`host` or `host:port`) to which signed webhooks may be sent, as a JSON list; none, "
+    "and there are no webhooks. An inner host, or a port other than 443, stands in `QM_WEBHOOK_HOSTS_ALLOWED` as well.",
     "hub_credentials_dir": "The folder of the tokens by which JupyterHubs know the portal; hubs name a file in it.",
     "hub_hosts_allowed": "Inner hosts (`host` or `host:port`) whose JupyterHubs may be called, as a JSON list.",
     "git_credentials_dir": "The folder of tokens and SSH keys that open Git repositories; clusters name a file in it.",

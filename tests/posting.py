@@ -59,10 +59,19 @@ class Running:
             allowed={self.post.described["webhook_host"]}, ca_file=str(self.ca)
         )
 
+    def signed(self) -> Webhooks:
+        """The connector to receivers of events, of which the sandbox is the only one."""
+        return replace(self.webhooks(), only={self.post.described["webhook_host"]})
+
     def outside(self, **changes: Any) -> Outside:
         """Every way out."""
         return replace(
-            Outside(mail=self.mail(), webhooks=self.webhooks(), public_url=URL),
+            Outside(
+                mail=self.mail(),
+                webhooks=self.webhooks(),
+                public_url=URL,
+                signed=self.signed(),
+            ),
             **changes,
         )
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accounts.models import User
+from allocations import webhooks
 from allocations.models import Allocation
 from allocations.notices import ending_notice
 from allocations.schedule import next_reminder
@@ -12,6 +13,7 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from notices.actions import tell, tell_channels
+from notices.channels.events import WebhookEvent
 from notices.kinds import NoticeKind
 
 MOST_AT_ONCE = 200
@@ -48,6 +50,7 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
     tell_channels(
         NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now
     )
+    webhooks.tell_of(WebhookEvent.ALLOCATION_ENDING, row, now=now)
     record(
         Kind.ALLOCATION_REMINDED,
         actor=PORTAL,

@@ -24,6 +24,7 @@ from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.models import Hold
 from approvals import notices as telling
+from approvals import webhooks
 from approvals.decisions import escalation as clockwork
 from approvals.decisions.routing import go_on, open_route
 from approvals.events import record_event
@@ -50,6 +51,7 @@ from capacity.reservations.places import quota_place
 from capacity.subscriptions.following import as_shared, lock_quotas, lock_quotas_of
 from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
+from notices.channels.events import WebhookEvent
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
 from policy.evaluation import Evaluation as Answer
@@ -409,6 +411,7 @@ def settle_verdict(
         _set_aside(request, judged, now=now)
     done = clockwork.begin(request, step, lead=lead, now=now)
     telling.seats_empty(request, now=now)
+    webhooks.tell_of(WebhookEvent.REQUEST_WAITING, request, now=now)
     return done
 
 
@@ -527,6 +530,7 @@ def close(
         withdrawn_because=withdrawn_because,
     )
     telling.waits_no_more(request)
+    webhooks.tell_of(webhooks.CLOSED[state], request, now=now)
     budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
 
 
@@ -593,6 +597,7 @@ def _begin(
         approved_until=judged.wanted.until,
         decided_at=now,
     )
+    webhooks.tell_of(WebhookEvent.REQUEST_APPROVED, request, now=now)
     carry_out(
         request,
         gpus=gpus,

@@ -13,6 +13,7 @@ from audit.log import record
 from connectors.errors import ConnectorError
 from connectors.webhooks import Target
 from notices.actions import tell_one_channel
+from notices.channels.events import SUBSCRIBABLE, WebhookEvent
 from notices.kinds import CHOOSABLE, NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
@@ -21,7 +22,12 @@ from notices.servers import outside
 from web.names import checked_name
 from web.refusals import BadInput, Conflict, NoRight
 
+# What can be changed of a channel of Teams or Slack, and of a webhook.
 FIELDS = frozenset({"name", "kinds", "enabled"})
+FIELDS_OF_WEBHOOKS = frozenset({"name", "events", "enabled"})
+WRONG_FIELD = (
+    "A webhook is told of events, a channel of Teams or of Slack of kinds of notices."
+)
 CHANNELS_PAGE = "/settings/channels/"
 
 
@@ -31,13 +37,21 @@ def manages(by: User) -> None:
         raise NoRight("Platform leads set up channels.", code="not_a_platform_lead")
 
 
-def checked(url: str) -> Target:
+def checked(url: str, *, way: str) -> Target:
     """The target of an address that may be called; looks its host up, so never call it inside a transaction.
 
-    Raises BadInput that says what is wrong without repeating the address.
+    Raises BadInput that says what is wrong without repeating the address, Conflict where there are no webhooks.
     """
+    ways_out = outside()
+    calls = ways_out.signed if way == Way.WEBHOOK else ways_out.webhooks
+    if calls is None:
+        raise Conflict(
+            "There are no webhooks here: the operators turn them on by naming the hosts that may be called in "
+            "QM_WEBHOOK_RECEIVERS.",
+            code="webhooks_off",
+        )
     try:
-        return outside().webhooks.check(url)
+        return calls.check(url)
     except ConnectorError as error:
         raise BadInput(error.message, code="bad_address", field="url") from error
 
@@ -56,7 +70,7 @@ def add_channel(
     manages(by)
     if way not in (Way.TEAMS, Way.SLACK):
         raise BadInput(
-            "A channel is one of Teams or of Slack.", code="invalid", field="way"
+            "This is a channel of Teams or of Slack.", code="invalid", field="way"
         )
     channel = Channel(
         name=checked_name(name, field="name"),
@@ -65,7 +79,14 @@ def add_channel(
         kinds=_kinds(kinds),
         enabled=enabled,
     )
+    added(channel, by=by)
+    return channel
+
+
+def added(channel: Channel, *, by: User) -> None:
+    """Save a new channel, and append that it was added and what it is told; raises Conflict for a name in use."""
     _save(channel)
+    told = "events" if channel.way == Way.WEBHOOK else "kinds"
     record(
         Kind.CHANNEL_ADDED,
         actor=by.as_actor(),
@@ -73,24 +94,21 @@ def add_channel(
         name=channel.name,
         way=channel.way,
         address=channel.address,
-        kinds=channel.kinds,
-        enabled=enabled,
+        **{told: getattr(channel, told), "enabled": channel.enabled},
     )
-    return channel
 
 
 @transaction.atomic
 def change_channel(
     channel_id: int, *, values: Mapping[str, Any], target: Target | None, by: User
 ) -> Channel:
-    """Change name, kinds, being switched on, or the address; raises NoRight, BadInput or Conflict naming the field."""
+    """Change name, what it is told, being switched on, or the address.
+
+    Raises NoRight, BadInput or Conflict naming the field.
+    """
     manages(by)
     channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
-    wanted = {field: value for field, value in values.items() if field in FIELDS}
-    if "name" in wanted:
-        wanted["name"] = checked_name(wanted["name"], field="name")
-    if "kinds" in wanted:
-        wanted["kinds"] = _kinds(wanted["kinds"])
+    wanted = _wanted(channel, values)
     changed = {
         field: value
         for field, value in wanted.items()
@@ -144,7 +162,13 @@ def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
         facts=(("Channel", channel.name), ("Asked for by", by.name)),
         action="See the channels",
     )
-    delivery = tell_one_channel(channel, link=CHANNELS_PAGE, message=said, now=now)
+    delivery = tell_one_channel(
+        channel,
+        link=CHANNELS_PAGE,
+        message=said,
+        now=now,
+        event=test_event(channel) if channel.way == Way.WEBHOOK else None,
+    )
     record(
         Kind.NOTICE_TESTED,
         actor=by.as_actor(),
@@ -152,6 +176,14 @@ def test_channel(channel_id: int, *, by: User, now: datetime) -> Delivery:
         way=channel.way,
     )
     return delivery
+
+
+def test_event(channel: Channel) -> dict[str, Any]:
+    """What a webhook is sent as a test."""
+    return {
+        "type": WebhookEvent.TEST.value,
+        "data": {"id": channel.pk, "name": channel.name},
+    }
 
 
 def test_of(channel: Channel, **state: str) -> Delivery | None:
@@ -162,6 +194,21 @@ def test_of(channel: Channel, **state: str) -> Delivery | None:
     return tests.order_by("-id").first()
 
 
+def _wanted(channel: Channel, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to be of the fields that this sort of channel has."""
+    fields = FIELDS_OF_WEBHOOKS if channel.way == Way.WEBHOOK else FIELDS
+    if others := sorted(values.keys() - fields):
+        raise BadInput(WRONG_FIELD, code="unknown_field", field=others[0])
+    wanted = dict(values)
+    if "name" in wanted:
+        wanted["name"] = checked_name(wanted["name"], field="name")
+    if "kinds" in wanted:
+        wanted["kinds"] = _kinds(wanted["kinds"])
+    if "events" in wanted:
+        wanted["events"] = known_events(wanted["events"])
+    return wanted
+
+
 def _is_told_at(channel: Channel, target: Target) -> bool:
     try:
         return channel.url == target.url
@@ -170,15 +217,31 @@ def _is_told_at(channel: Channel, target: Target) -> bool:
 
 
 def _kinds(kinds: Iterable[str]) -> list[str]:
-    known = [kind.value for kind in CHOOSABLE]
-    given = set(kinds)
+    return _chosen(
+        kinds,
+        known=[kind.value for kind in CHOOSABLE],
+        field="kinds",
+        otherwise="Choose at least one thing to tell the channel about.",
+    )
+
+
+def known_events(events: Iterable[str]) -> list[str]:
+    """The events to subscribe a webhook to, each once; raises BadInput for none, and for what is no event."""
+    return _chosen(
+        events,
+        known=[event.value for event in SUBSCRIBABLE],
+        field="events",
+        otherwise="Choose at least one event.",
+    )
+
+
+def _chosen(
+    values: Iterable[str], *, known: list[str], field: str, otherwise: str
+) -> list[str]:
+    given = set(values)
     if not given or not given <= set(known):
-        raise BadInput(
-            "Choose at least one thing to tell the channel about.",
-            code="invalid",
-            field="kinds",
-        )
-    return [kind for kind in known if kind in given]
+        raise BadInput(otherwise, code="invalid", field=field)
+    return [value for value in known if value in given]
 
 
 def _save(channel: Channel) -> None:

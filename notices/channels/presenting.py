@@ -2,6 +2,7 @@
 
 from django.urls import reverse
 
+from notices.channels.events import WebhookEvent
 from notices.kinds import NoticeKind
 from notices.models import Channel
 from ui.parts import Badge, Row
@@ -9,7 +10,10 @@ from ui.parts import Badge, Row
 
 def channel_row(channel: Channel) -> Row:
     """A channel as the list shows it."""
-    told = [NoticeKind(kind).channel_words for kind in channel.kinds]
+    told = [
+        *(NoticeKind(kind).channel_words for kind in channel.kinds),
+        *(WebhookEvent(event).words for event in channel.events),
+    ]
     state = (
         Badge(tone="good", word="On")
         if channel.enabled

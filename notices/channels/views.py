@@ -1,8 +1,9 @@
-"""Pages of channels, for platform leads: the list, one of them, a test, and removing it."""
+"""Pages of channels, for platform leads: the list, one of them, its secret, a test, and removing it."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
@@ -12,14 +13,22 @@ from django.views.decorators.http import (
 )
 
 from accounts.current_user import add_refusal, sent, with_refusal
+from accounts.idempotency import new_key, once
 from notices import presenting
 from notices.channels import actions as channel_actions
-from notices.channels.forms import ChannelForm
+from notices.channels import webhook_actions
+from notices.channels.forms import AnyChannelForm, ChannelForm, WebhookForm
 from notices.channels.presenting import channel_row
+from notices.kinds import Way
 from notices.models import Channel
+from notices.servers import webhooks_are_offered
 from notices.views import FORM_METHODS, lead, refused
 from web.refusals import Refused
 
+SENT_BEFORE = (
+    "The secret was made when you sent this before, and shown then. If you have not kept "
+    "that, make another one."
+)
 COLUMNS = ["Name", "Kind", "It is told", {"label": "State", "kind": "end"}]
 
 
@@ -30,6 +39,7 @@ def channels(request: HttpRequest) -> HttpResponse:
         "tabs": presenting.settings_tabs(lead(request), "channels"),
         "columns": COLUMNS,
         "rows": [channel_row(channel) for channel in Channel.objects.all()],
+        "webhooks_are_offered": webhooks_are_offered(),
     }
     return render(request, "notices/channels.html", context)
 
@@ -43,7 +53,7 @@ def channel_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = dict(form.cleaned_data)
         try:
-            target = channel_actions.checked(values.pop("url"))
+            target = channel_actions.checked(values.pop("url"), way=values["way"])
             channel = channel_actions.add_channel(target=target, by=person, **values)
         except Refused as refusal:
             status = add_refusal(form, refusal)
@@ -55,16 +65,62 @@ def channel_new(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_http_methods(FORM_METHODS)
+def webhook_new(request: HttpRequest) -> HttpResponse:
+    """Add a webhook; its secret is in the answer to the form and nowhere else."""
+    person, form = lead(request), WebhookForm(sent(request))
+    status = 422
+    if request.method == "POST" and form.is_valid():
+        values = dict(form.cleaned_data)
+        try:
+            target = channel_actions.checked(values.pop("url"), way=Way.WEBHOOK)
+            row, secret = webhook_actions.add_webhook(
+                target=target, by=person, **values
+            )
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+        else:
+            return _secret(request, row, secret)
+    return _form(request, form, None, status)
+
+
+@never_cache
+@require_http_methods(FORM_METHODS)
+def webhook_secret(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a webhook a new secret, once however often the form arrives; it is in the answer and nowhere else."""
+    person = lead(request)
+    row = get_object_or_404(Channel, pk=pk, way=Way.WEBHOOK)
+    if request.method != "POST":
+        context = {"channel": row, "token": new_key(), "now": timezone.now()}
+        return render(request, "notices/webhook_rotate.html", context)
+    secrets, back = list[str](), reverse("channel", args=[row.pk])
+
+    def rotate() -> str:
+        _, secret = webhook_actions.rotate_secret(row.pk, by=person, now=timezone.now())
+        secrets.append(secret)
+        return back
+
+    key = request.POST.get("token", "") or new_key()
+    once(person, route=f"page:webhook:{row.pk}", key=key, body={}, action=rotate)
+    if not secrets:
+        messages.info(request, SENT_BEFORE)
+        return redirect(back)
+    row.refresh_from_db()
+    return _secret(request, row, secrets[0])
+
+
+@never_cache
+@require_http_methods(FORM_METHODS)
 def channel(request: HttpRequest, pk: int) -> HttpResponse:
     """One channel: how its last test went, and changing it."""
     person, row = lead(request), get_object_or_404(Channel, pk=pk)
-    form = ChannelForm(sent(request), channel=row)
+    kind = WebhookForm if row.way == Way.WEBHOOK else ChannelForm
+    form = kind(sent(request), channel=row)
     status = 422
     if request.method == "POST" and form.is_valid():
         values = dict(form.cleaned_data)
         url = values.pop("url")
         try:
-            target = channel_actions.checked(url) if url else None
+            target = channel_actions.checked(url, way=row.way) if url else None
             channel_actions.change_channel(
                 row.pk, values=values, target=target, by=person
             )
@@ -98,10 +154,25 @@ def channel_remove(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("channels")
 
 
+def _secret(request: HttpRequest, row: Channel, secret: str) -> HttpResponse:
+    context = {"channel": row, "secret": secret, "overlaps": row.former_secret_until}
+    return render(request, "notices/webhook_secret.html", context, status=201)
+
+
 def _form(
-    request: HttpRequest, form: ChannelForm, row: Channel | None, status: int
+    request: HttpRequest, form: AnyChannelForm, row: Channel | None, status: int
 ) -> HttpResponse:
-    context: dict[str, object] = {"form": form, "channel": row}
+    what = "webhook" if isinstance(form, WebhookForm) else "channel"
+    context: dict[str, object] = {
+        "form": form,
+        "channel": row,
+        "title": row.name if row else f"Add a {what}",
+        "save": f"Save the {what}" if row else f"Add the {what}",
+        "remove": f"Remove the {what}…",
+        "is_webhook": what == "webhook",
+        "webhooks_are_offered": webhooks_are_offered(),
+        "now": timezone.now(),
+    }
     if row is not None:
         context["outcome"] = presenting.outcome(
             channel_actions.test_of(row), to=row.name

@@ -37,11 +37,20 @@ class Migration(migrations.Migration):
                 (
                     "way",
                     models.CharField(
-                        choices=[("teams", "Teams"), ("slack", "Slack")], max_length=10
+                        choices=[
+                            ("teams", "Teams"),
+                            ("slack", "Slack"),
+                            ("webhook", "Webhook"),
+                        ],
+                        max_length=10,
                     ),
                 ),
                 ("sealed", models.TextField(db_column="url")),
                 ("kinds", models.JSONField(default=list)),
+                ("events", models.JSONField(default=list)),
+                ("secret", models.TextField(blank=True, default="")),
+                ("former_secret", models.TextField(blank=True, default="")),
+                ("former_secret_until", models.DateTimeField(null=True)),
                 ("enabled", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
@@ -53,12 +62,33 @@ class Migration(migrations.Migration):
                         name="channel_names_are_unique",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("way__in", ["teams", "slack"])),
+                        condition=models.Q(("way__in", ["teams", "slack", "webhook"])),
                         name="a_known_kind_of_channel",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("sealed__startswith", "gAAAAA")),
                         name="a_channels_address_is_sealed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("secret__startswith", "gAAAAA"), ("way", "webhook")
+                        )
+                        | models.Q(
+                            models.Q(("way", "webhook"), _negated=True),
+                            ("secret", ""),
+                        ),
+                        name="a_webhook_has_a_sealed_secret",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("former_secret", ""), ("former_secret_until", None)
+                        )
+                        | models.Q(
+                            ("former_secret__startswith", "gAAAAA"),
+                            ("former_secret_until__isnull", False),
+                            ("way", "webhook"),
+                        ),
+                        name="a_former_secret_is_sealed_and_ends",
                     ),
                 ],
             },
@@ -141,6 +171,7 @@ class Migration(migrations.Migration):
                 ("subject_id", models.BigIntegerField()),
                 ("link", models.CharField(max_length=300)),
                 ("message", models.JSONField()),
+                ("event", models.JSONField(null=True)),
                 (
                     "pace",
                     models.CharField(
@@ -209,6 +240,16 @@ class Migration(migrations.Migration):
                         condition=models.Q(("link__regex", "^/([^/\\\\]|$)")),
                         name="a_notice_leads_into_the_portal",
                     ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("event__isnull", True),
+                            models.Q(("kind", "event"), _negated=True),
+                        )
+                        | models.Q(
+                            ("channel__isnull", False), ("event__isnull", False)
+                        ),
+                        name="an_event_is_for_a_channel",
+                    ),
                 ],
                 "indexes": [
                     models.Index(
@@ -239,6 +280,7 @@ class Migration(migrations.Migration):
                             ("email", "E-mail"),
                             ("teams", "Teams"),
                             ("slack", "Slack"),
+                            ("webhook", "Webhook"),
                             ("backstage", "Backstage"),
                         ],
                         max_length=10,
@@ -297,7 +339,10 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("way__in", ["email", "teams", "slack", "backstage"])
+                            (
+                                "way__in",
+                                ["email", "teams", "slack", "webhook", "backstage"],
+                            )
                         ),
                         name="a_known_way",
                     ),

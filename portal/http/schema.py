@@ -9,6 +9,8 @@ from rest_framework import serializers
 from portal.http.problems import MEDIA_TYPE, TITLES
 from web.filtering import query_of
 
+# Where the description has no address: what is answered there is the receiver's.
+OF_A_WEBHOOK = "/"
 ALWAYS = ("400", "401", "403", "404", "429", "503")
 CHANGING = ("408", "409", "413", "415", "422")
 GUARDED = ("412", "428")
@@ -85,7 +87,7 @@ class ProblemAutoSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         """The first part of the path, which is the kind of thing."""
         parts = self.path.removeprefix("/api/v1/").strip("/").split("/")
-        return [parts[0] or "api"]
+        return [parts[0] or ("webhooks" if self.path == OF_A_WEBHOOK else "api")]
 
     def _is_list_view(self, serializer: Any = None) -> bool:
         """Only what takes a cursor answers with pages."""
@@ -93,6 +95,8 @@ class ProblemAutoSchema(AutoSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        if self.path == OF_A_WEBHOOK:
+            return bodies
         for status in self._problems():
             bodies[status] = self._get_response_for_code(  # type: ignore[no-untyped-call]
                 ProblemSerializer, status, media_types=[MEDIA_TYPE]

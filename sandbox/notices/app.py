@@ -14,10 +14,12 @@ from starlette.types import ASGIApp
 from sandbox.notices import cards, pages
 from sandbox.notices.inbox import WAYS, Fault, Inbox
 
+HTTP_UNKNOWN = 404
+
 
 @dataclass
 class NoticesSandbox:
-    """Webhooks at `/teams/KEY` and `/slack/KEY`; what they and the mail server got at `/` and `/messages`."""
+    """Webhooks at `/teams/KEY`, `/slack/KEY`, `/webhook/KEY`; what they and the mail server got at `/`, `/messages`."""
 
     key: str
     admin_secret: str
@@ -33,6 +35,7 @@ class NoticesSandbox:
                 Route("/messages/{number:int}/html", self.mail),
                 Route("/teams/{key}", self.teams, methods=["POST"]),
                 Route("/slack/{key}", self.slack, methods=["POST"]),
+                Route("/webhook/{key}", self.webhook, methods=["POST"]),
                 Route("/sandbox/faults", self.set_fault, methods=["POST"]),
                 Route("/sandbox/faults", self.clear_faults, methods=["DELETE"]),
             ]
@@ -87,8 +90,35 @@ class NoticesSandbox:
         good, bad = PlainTextResponse("ok"), PlainTextResponse("invalid_blocks", 400)
         return self._keep("slack", request, await request.body(), good, bad)
 
+    async def webhook(self, request: Request) -> Response:
+        """POST /webhook/KEY: an event as Standard Webhooks has it; kept with its headers, whoever signed it."""
+        refusal = await self._refusal(
+            request, "webhook", PlainTextResponse("", HTTP_UNKNOWN)
+        )
+        if refusal is not None:
+            return refusal
+        raw = await request.body()
+        try:
+            body = json.loads(raw)
+            title = str(body["type"])
+        except (ValueError, KeyError, TypeError):
+            return PlainTextResponse("", 400)
+        self.inbox.add(
+            "webhook",
+            id=request.headers.get("webhook-id", ""),
+            title=title,
+            body=body,
+            raw=raw.decode(),
+            headers={
+                name: value
+                for name, value in request.headers.items()
+                if name.startswith("webhook-") or name == "content-type"
+            },
+        )
+        return Response(status_code=204)
+
     async def set_fault(self, request: Request) -> Response:
-        """POST /sandbox/faults {way: smtp|teams|slack, status | hang: true, times?, retry_after?, location?}."""
+        """POST /sandbox/faults {way: one of WAYS, status | hang: true, times?, retry_after?, location?}."""
         if not self._is_admin(request):
             return PlainTextResponse("", 401)
         body = await request.json()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 MOST_KEPT = 500
-WAYS = ("smtp", "teams", "slack")
+WAYS = ("smtp", "teams", "slack", "webhook")
 
 
 @dataclass

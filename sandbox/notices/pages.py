@@ -22,7 +22,12 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-WAYS = {"smtp": "E-mail", "teams": "Teams", "slack": "Slack"}
+WAYS = {
+    "smtp": "E-mail",
+    "teams": "Teams",
+    "slack": "Slack",
+    "webhook": "Webhook",
+}
 
 
 def inbox(messages: Iterable[dict[str, Any]]) -> HTMLResponse:

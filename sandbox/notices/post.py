@@ -41,6 +41,7 @@ class Post:
         described = {
             "teams": f"{base}/teams/{sandbox.key}",
             "slack": f"{base}/slack/{sandbox.key}",
+            "webhook": f"{base}/webhook/{sandbox.key}",
             "inbox": f"http://127.0.0.1:{port_of(page)}/",
             "smtp_host": "127.0.0.1",
             "smtp_port": str(port_of(mail)),

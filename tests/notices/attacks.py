@@ -26,6 +26,11 @@ def channel(**fields: Any) -> Channel:
     return _added(Channel(**usual | fields))
 
 
+def webhook(**fields: Any) -> Channel:
+    """A webhook past the action."""
+    return channel(**{"way": "webhook", "secret": seal("whsec_c2VjcmV0")} | fields)
+
+
 def notice(to: User | None, **fields: Any) -> Notice:
     """A notice past the action."""
     usual = {
@@ -76,6 +81,10 @@ NAMED: Mapping[str, Attack] = {
     "a_channels_address_is_sealed": lambda w: channel(
         sealed="https://hooks.slack.com/x"
     ),
+    "a_webhook_has_a_sealed_secret": lambda w: webhook(secret="whsec_c2VjcmV0"),
+    "a_former_secret_is_sealed_and_ends": lambda w: webhook(
+        former_secret=seal("whsec_c2VjcmV0")
+    ),
     "one_preference_per_kind": lambda w: (preference(w), preference(w, pace="digest")),
     "a_preference_has_a_kind": lambda w: preference(w, kind=""),
     "a_known_pace": lambda w: preference(w, pace="later"),
@@ -89,6 +98,9 @@ NAMED: Mapping[str, Attack] = {
     "a_digest_holds_what_may_wait": lambda w: notice(w.scene.ada, digest=digest(w)),
     "a_notice_leads_into_the_portal": lambda w: notice(
         w.scene.ada, link="//evil.example"
+    ),
+    "an_event_is_for_a_channel": lambda w: notice(
+        w.scene.ada, event={"type": "run.ended", "data": {}}
     ),
     "a_delivery_carries_one_thing": lambda w: delivery(w, digest=digest(w)),
     "a_notice_goes_each_way_once": lambda w: delivery(w, notice=delivery(w).notice),
@@ -104,6 +116,14 @@ UNIQUE: Mapping[str, Attack] = {
     ],
 }
 ALSO: Mapping[str, Attack] = {
+    "a channel of Slack with a secret": lambda w: channel(secret=seal("x")),
+    "a webhook without a secret": lambda w: webhook(secret=""),
+    "a former secret as it is": lambda w: webhook(
+        former_secret="whsec_c2VjcmV0", former_secret_until=NOW
+    ),
+    "an event that says nothing": lambda w: notice(
+        None, channel=webhook(), kind="event"
+    ),
     "a notice for nobody": lambda w: notice(None),
     "a delivery of nothing": lambda w: delivery(w, notice=None),
     "a delivery given up for no reason": lambda w: delivery(w, state="parked"),

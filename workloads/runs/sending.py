@@ -22,7 +22,7 @@ from reconciling import failpoints
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, Controller
 from reconciling.lease import Lease, LeaseLost
-from workloads.runs import attempts
+from workloads.runs import attempts, webhooks
 from workloads.runs.enqueue import queue
 from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
@@ -249,6 +249,7 @@ def end(
     ran = attempts.finished(run, at=run.ended_at)
     run.save(update_fields=["state", "message", "ended_at", *ran])
     tell_ended(run, now=now)
+    webhooks.tell_ended(run, now=now)
     record(
         Kind.RUN_ENDED,
         actor=PORTAL,

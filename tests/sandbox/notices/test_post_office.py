@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from connectors.errors import PermanentError
 from notices.channels.cards import slack, teams
 from notices.message import Message
 from notices.rendering import Entry
@@ -200,3 +201,18 @@ def test_the_inbox_keeps_the_newest_and_outlives_a_restart() -> None:
     assert len(again.messages) == MOST_KEPT
     again.add("smtp", title="next")
     assert again.messages[-1]["number"] == MOST_KEPT + 6
+
+
+def test_an_event_is_kept_with_its_headers_and_what_has_no_type_is_refused(
+    post: Running,
+) -> None:
+    calls = post.signed()
+    calls.send(post.post.described["webhook"], b'{"type":"x"}', {"webhook-id": "a"})
+    (got,) = post.got
+    assert (got["way"], got["title"], got["raw"]) == ("webhook", "x", '{"type":"x"}')
+    assert got["headers"] == {"webhook-id": "a", "content-type": "application/json"}
+    for body in (b"[]", b"{}", b"x"):
+        with pytest.raises(PermanentError, match="answered 400"):
+            calls.send(post.post.described["webhook"], body, {})
+    with pytest.raises(PermanentError, match="answered 404"):
+        calls.send(post.post.described["webhook"] + "x", b"{}", {})
