@@ -48,6 +48,9 @@ class RequestEventSerializer(OutputSerializer[Request]):
         allow_null=True, help_text="From when on, where it was asked to begin later."
     )
     until = serializers.DateTimeField()
+    approved_until = serializers.DateTimeField(
+        allow_null=True, help_text="Until when it was approved, which may be earlier."
+    )
     purpose = serializers.ChoiceField(choices=Request.Purpose.choices)
     state = serializers.ChoiceField(choices=STATES)
     content_version = serializers.IntegerField(
