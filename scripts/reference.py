@@ -209,7 +209,7 @@ def _meaning(field: Mapping[str, Any]) -> str:
 
 
 def qm() -> str:
-    """Every command of the client with its options, from qm/commands.py, and its exit codes."""
+    """Every command of the client with its options, from qm/commands, and its exit codes."""
     parts = [words.ABOUT_QM]
     for name, command in commands.qm.commands.items():
         context = click.Context(command, info_name=f"qm {name}", parent=None)

@@ -37,7 +37,7 @@ PLANTED = [
     ("sandbox/world.py", "import provisioning", SANDBOX),
     ("qm/calls.py", "from accounts import models", CLIENT),
     ("qm/words.py", "import sandbox", CLIENT),
-    ("qm/commands.py", "import django", CLIENT),
+    ("qm/commands/runs.py", "import django", CLIENT),
     ("provisioning/desired/plan.py", "import django", PURE),
     ("provisioning/desired/naming.py", "from provisioning import models", PURE),
     ("policy/evaluation.py", "from django.db import models", PURE),

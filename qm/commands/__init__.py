@@ -1,0 +1,27 @@
+"""The commands of `qm`, a module for each thing that they are about."""
+
+from __future__ import annotations
+
+from qm.commands import access, completion, logs, places, runs, submitting
+from qm.commands.group import qm
+
+__all__ = ["qm"]
+
+# In the order of the reference.
+for command in (
+    access.login,
+    access.logout,
+    places.places,
+    places.templates,
+    submitting.train,
+    runs.list_runs,
+    runs.show,
+    runs.why,
+    runs.stop,
+    runs.limit,
+    submitting.again,
+    logs.logs,
+    runs.wait,
+    completion.completion,
+):
+    qm.add_command(command)

@@ -1,0 +1,62 @@
+"""What a word on the command line means: a run by its number or name, a team by its slug."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+from qm.calls import Portal
+from qm.endings import Code, Ended
+
+# So many runs are looked through for one by the beginning of its name, the newest first.
+LOOKED_THROUGH = 1_000
+# As Kubernetes names objects; the portal would refuse to look for anything else.
+WHOLE_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+
+
+def run_of(api: Portal, word: str) -> dict[str, Any]:
+    """The run of a number, a name, or the beginning of one name; raises Ended for none or several."""
+    if word.isdigit():
+        return dict(api.get(f"runs/{word}/"))
+    matching = _of_name(api, word) or [
+        one
+        for one in api.listed("runs/", most=LOOKED_THROUGH)["results"]
+        if one["name"].startswith(word)
+    ]
+    if not matching:
+        raise Ended(
+            f"There is no run whose name begins with {word}: qm list --all",
+            Code.NOT_FOUND,
+        )
+    if len(matching) > 1:
+        names = "\n".join(
+            f"  {one['id']}  {one['name']}  {one['state']}" for one in matching[:20]
+        )
+        raise Ended(
+            f"{len(matching)} runs begin with {word}. Give the number of one:\n{names}",
+            Code.USAGE,
+        )
+    return dict(api.get(f"runs/{matching[0]['id']}/"))
+
+
+def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
+    """The runs with exactly this name, however old they are: one for each namespace that has one."""
+    if not WHOLE_NAME.fullmatch(word):
+        return []
+    rows = api.listed("runs/", most=None, name=word)["results"]
+    return [one for one in rows if one["name"] == word]
+
+
+def refuse_unknown_team(api: Portal, slug: str) -> None:
+    """Raises Ended for a team that there is not, or that is not this person's to see."""
+    try:
+        api.get(f"teams/{quote(slug, safe='')}/")
+    except Ended as ended:
+        if ended.exit_code != Code.NOT_FOUND:
+            raise
+        own = ", ".join(one["slug"] for one in api.get("me/")["teams"]) or "none"
+        raise Ended(
+            f"There is no team {slug} that you may see. Your teams: {own}.",
+            Code.NOT_FOUND,
+        ) from None

@@ -1,0 +1,44 @@
+"""Options that several commands have, and the portal that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from qm import completing, configuration
+from qm.calls import Portal
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def as_json(command: F) -> F:
+    """`--json`."""
+    return click.option(
+        "--json", "is_json", is_flag=True, help="The portal's JSON instead of words."
+    )(command)
+
+
+def one_run(command: F) -> F:
+    """The argument RUN."""
+    return click.argument("run", shell_complete=completing.runs)(command)
+
+
+def waiting(command: F) -> F:
+    """`--wait`, `--follow` and `--json`, of what starts a run."""
+    command = as_json(command)
+    command = click.option(
+        "-f", "--follow", is_flag=True, help="Print its log until it is over."
+    )(command)
+    return click.option("--wait", is_flag=True, help="Return when it is over.")(command)
+
+
+def portal() -> Portal:
+    """The portal that one is signed in to."""
+    return Portal(configuration.access())
+
+
+def refuse_both(follow: bool, is_json: bool) -> None:
+    if follow and is_json:
+        raise click.UsageError("--follow does not go with --json.")
