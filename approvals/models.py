@@ -101,6 +101,17 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
             allocation__begun_at__isnull=False,
         )
 
+    def live(self) -> "RequestQuerySet":
+        """Waiting, or granted and not ended: booked, being set up, held."""
+        granted = Q(state=State.APPROVED, allocation__ended_at=None)
+        return self.filter(Q(state=State.WAITING) | granted)
+
+    def over(self) -> "RequestQuerySet":
+        """Refused, given up, or granted and ended."""
+        ended = Q(state=State.APPROVED, allocation__ended_at__isnull=False)
+        refused = (State.REJECTED, State.WITHDRAWN, State.LAPSED)
+        return self.filter(Q(state__in=refused) | ended)
+
     def open_to(self, user: Any, now: datetime) -> "RequestQuerySet":
         """Those a person sees: of their teams, and those whose route leads by them or on which they have decided."""
         if not user.is_authenticated or user.may(Permission.SEE_ALL_TEAMS):

@@ -125,6 +125,8 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         queryset = queryset.filter(
             **{names[key]: asked[key] for key in names if key in asked}
         )
+        if "live" in asked:
+            queryset = queryset.live() if asked["live"] == "true" else queryset.over()
         if text := asked.get("q"):
             queryset = queryset.filter(
                 Q(reason__icontains=text)

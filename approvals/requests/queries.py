@@ -24,6 +24,11 @@ class RequestQuery(PageQuery):
 
     team = Text(required=False, max_length=40)
     state = Choice(choices=[state.value for state in STORED], required=False)
+    live = Choice(
+        choices=["true", "false"],
+        required=False,
+        help_text="Only what waits, is booked or held; or only what is over.",
+    )
     offering = Choice(choices=list(OFFERINGS), required=False)
     requester = serializers.UUIDField(
         required=False, help_text="The object id of who asked."

@@ -307,6 +307,8 @@ def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> No
     assert ids("") == [waiting, granted]
     assert ids("ordering=created_at") == [granted, waiting]
     assert ids("state=waiting") == [waiting]
+    assert ids("live=true") == [waiting, granted]
+    assert ids("live=false") == ids("live=false&state=waiting") == []
     assert ids("team=vision&q=DETECTOR") == [waiting, granted]
     assert ids("team=speech") == ids("q=nothing+like+it") == []
     assert (
@@ -319,7 +321,23 @@ def test_lists_are_filtered_and_ordered_as_asked(here: World, ada: Caller) -> No
     assert ids("updated_since=2000-01-01T00:00:00%2B01:00") == [waiting, granted]
 
 
+def test_what_has_ended_and_what_was_withdrawn_is_listed_as_over(
+    here: World, ada: Caller
+) -> None:
+    asker, granted, waiting = Caller(here.own.asker), here.own.granted, here.own.waiting
+
+    def ids(query: str) -> list[int]:
+        return [row["id"] for row in ada.get(f"requests/?{query}").json()["results"]]
+
+    asker.post(f"requests/{waiting.pk}/withdraw/")
+    assert (ids("live=true"), ids("live=false")) == ([granted.pk], [waiting.pk])
+    held = granted.allocation_id
+    assert ada.post(f"allocations/{held}/give-back/", {}).status_code == 200
+    assert (ids("live=true"), ids("live=false")) == ([], [waiting.pk, granted.pk])
+
+
 BAD_QUERIES = [
+    "live=maybe",
     "ordering=team__budget__limit",
     "requester__password__startswith=a",
     "state=running",
