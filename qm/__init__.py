@@ -1,3 +1,3 @@
-"""The command-line client of Quartermaster: training runs over its REST API, and nothing of the portal itself."""
+"""The command-line client of Quartermaster: GPUs and training runs over its REST API, and nothing of the portal."""
 
 __version__ = "1.0.0"

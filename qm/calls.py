@@ -41,6 +41,7 @@ OPTIONS: Mapping[str, str] = {
     "repository": "--git",
     "tenancy": "--place",
     "program": "the words after --",
+    "starts_at": "--from",
     **{
         name: f"--{name}"
         for name in (
@@ -52,6 +53,11 @@ OPTIONS: Mapping[str, str] = {
             "script",
             "priority",
             "checkpoint",
+            "team",
+            "namespace",
+            "purpose",
+            "reason",
+            "until",
         )
     },
 }

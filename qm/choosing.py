@@ -191,7 +191,7 @@ def flavor_of(
     if not held:
         where = words.place_name(place)
         raise Ended(
-            f"Your team holds no GPUs on {where}. Ask for some in the portal, or use --gpus 0.",
+            f"Your team holds no GPUs on {where}. Ask for some with qm ask, or use --gpus 0.",
             Code.REFUSED,
         )
     are_together = (gpus or 1) > 1 or nodes > 1

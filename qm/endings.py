@@ -17,7 +17,7 @@ class Code(IntEnum):
     """What an exit code means."""
 
     FINE = 0
-    RUN_FAILED = 1
+    NOT_DONE = 1
     USAGE = 2
     REFUSED = 3
     NOT_SIGNED_IN = 4
@@ -28,14 +28,17 @@ class Code(IntEnum):
 
 
 MEANINGS: Mapping[Code, str] = {
-    Code.FINE: "It is done. With `--wait` or `--follow`: the run finished.",
-    Code.RUN_FAILED: "The run ended otherwise than well: failed, stopped, refused by its cluster or deleted there.",
+    Code.FINE: "It is done. With `--wait` or `--follow`: the run finished, or what was asked for is there.",
+    Code.NOT_DONE: (
+        "The run ended otherwise than well: failed, stopped, refused by its cluster or deleted there. The request "
+        "was rejected, withdrawn, lapsed or could not be granted, or what it gave has ended. Or you answered no."
+    ),
     Code.USAGE: "The command was not understood, a choice is to be named, or a file here cannot be read or written.",
     Code.REFUSED: "The portal refused, and each value at fault has a sentence.",
     Code.NOT_SIGNED_IN: "No token, or one that is not taken any more: `qm login`.",
     Code.AWAY: "The portal or the cluster does not answer.",
-    Code.NOT_FOUND: "There is no such run, template, place or team, or it is not yours to see.",
-    Code.INTERRUPTED: "Ctrl-C. A run that was followed goes on.",
+    Code.NOT_FOUND: "There is no such run, request, template, place, project or team, or it is not yours to see.",
+    Code.INTERRUPTED: "Ctrl-C. A run that was followed goes on, and a request stands as it was.",
     Code.PIPE_CLOSED: "Whoever read the output has closed it, as `head` does. A run that was followed goes on.",
 }
 

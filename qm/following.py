@@ -209,7 +209,7 @@ def ended(run: Run) -> None:
     said = f"{run['name']}: {run['state']} after {words.duration(run['ran_seconds'])}, {run['cost']} USD."
     text = "\n".join(filter(None, (said, words.plain(run["message"]))))
     if run["state"] != "finished":
-        raise Ended(text, Code.RUN_FAILED)
+        raise Ended(text, Code.NOT_DONE)
     words.note(text)
 
 

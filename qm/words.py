@@ -15,8 +15,13 @@ COLOURS: Mapping[str, str] = {
     "finished": "green",
     "waiting": "yellow",
     "starting": "yellow",
+    "held": "green",
+    "in place": "green",
+    "booked": "yellow",
+    "setting up": "yellow",
+    "ending soon": "yellow",
 }
-BAD = ("failed", "refused", "gone")
+BAD = ("failed", "refused", "gone", "rejected")
 LONGEST_REASON = 60
 UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -42,6 +47,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Rows under their heads, aligned; cells that name a state are coloured."""
     lines = [[*map(plain, row)] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *lines)]
+    # Nothing stands behind the last column, which is coloured as long as it is.
+    widths[-1] = 0
     words = [
         [cell.ljust(width) for cell, width in zip(line, widths)]
         for line in [[*head], *lines]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -231,6 +231,7 @@ class HowTos:
         """What stands for what the texts name."""
         return {
             "https://hub.example.com": self.demo.hub_address,
+            "2026-12-07T08:00": f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%dT%H:%M}",
             "0f3c2b1a-0000-4000-8000-000000000001": ADA,
             # A pod of the sandbox runs until somebody ends it, unless it is told to sleep.
             "-- --epochs 3": "-- --epochs 3 sleep 2",
@@ -251,6 +252,8 @@ def at_hand(
     clone(folder)
     given = {"URL": f"{url}/api/v1", "TOKEN": tokens["Priya"], "MEMBER": tokens["Ada"]}
     given |= {"ROOT": str(ROOT), "PYTHON": sys.executable, "HOME": str(folder)}
+    # Of another team, who has asked for little: what is asked for lately counts, too.
+    given["COLLEAGUE"] = tokens["Mallory"]
     # The client is a team's own, and its person has signed in with a token.
     given |= {"QM_URL": url, "QM_TOKEN": tokens["Ada"], "XDG_CONFIG_HOME": str(folder)}
     return Given(

@@ -1,5 +1,6 @@
 """Writes the tables of docs/reference from the code they describe: `make reference`."""
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -225,7 +226,7 @@ def qm() -> str:
         parts += [
             f"## {context.command_path}",
             f"`{usage}`",
-            str(command.help),
+            inspect.cleandoc(str(command.help)),
             *([_table(("option", "what it is"), rows)] if rows else []),
         ]
     codes = [(f"{code:d}", said) for code, said in MEANINGS.items()]

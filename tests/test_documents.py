@@ -10,7 +10,12 @@ from scripts.documents import DOCUMENTS, HOW_TOS, Given, blocks, filled_in, kube
 from scripts.expecting import StepFailed
 from scripts.how_tos import at_hand
 
-TOKENS = {"Ada": "qm_ada", "Priya": "qm_priya", "Elena": "qm_elena"}
+TOKENS = {
+    "Ada": "qm_ada",
+    "Priya": "qm_priya",
+    "Elena": "qm_elena",
+    "Mallory": "qm_mallory",
+}
 URL = "http://127.0.0.1:9"
 
 

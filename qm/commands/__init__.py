@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from qm.commands import access, completion, logs, places, runs, submitting
+from qm.commands import (
+    access,
+    allocations,
+    asking,
+    completion,
+    logs,
+    places,
+    requests,
+    runs,
+    submitting,
+)
 from qm.commands.group import qm
 
 __all__ = ["qm"]
@@ -22,6 +32,13 @@ for command in (
     submitting.again,
     logs.logs,
     runs.wait,
+    asking.ask,
+    requests.list_requests,
+    requests.show_request,
+    requests.withdraw,
+    allocations.allocations,
+    asking.renew,
+    allocations.give_back,
     completion.completion,
 ):
     qm.add_command(command)

@@ -1,11 +1,14 @@
-"""What a word on the command line means: a run by its number or name, a team by its slug."""
+"""What a word of the command line names: a run, what is held under a request, a team."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
+from qm import request_words
 from qm.calls import Portal
 from qm.endings import Code, Ended
 
@@ -46,6 +49,39 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
         return []
     rows = api.listed("runs/", most=None, name=word)["results"]
     return [one for one in rows if one["name"] == word]
+
+
+def held_under(api: Portal, number: int) -> dict[str, Any]:
+    """The allocation that is held under a request, or booked; raises Ended where nothing is."""
+    request = api.get(f"requests/{number}/")
+    if request["allocation"] is None:
+        raise nothing_held(request)
+    return dict(request["allocation"])
+
+
+def nothing_held(request: Mapping[str, Any]) -> Ended:
+    """The refusal of what can only be done with what is held."""
+    waits = request["state"] == "waiting"
+    advice = (
+        f"It can be taken back: qm withdraw {request['id']}"
+        if waits
+        else "What your teams hold, and under which request: qm allocations"
+    )
+    return Ended(
+        f"Nothing is held under request {request['id']}, which is {request_words.stage(request)}. {advice}",
+        Code.REFUSED,
+    )
+
+
+@contextmanager
+def known_team(api: Portal, slug: str) -> Iterator[None]:
+    """Whatever is not found meanwhile is so for want of the team, which is said with those that there are."""
+    try:
+        yield
+    except Ended as ended:
+        if ended.exit_code == Code.NOT_FOUND:
+            refuse_unknown_team(api, slug)
+        raise
 
 
 def refuse_unknown_team(api: Portal, slug: str) -> None:

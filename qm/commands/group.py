@@ -32,4 +32,4 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="qm")
 def qm() -> None:
-    """Training runs on the GPUs that your team holds."""
+    """GPUs for your team, and training runs on those that it holds."""

@@ -9,7 +9,9 @@ import click
 
 from qm import completing, configuration
 from qm.calls import Portal
+from qm.option_types import WholeNumber
 
+USUAL_ROWS = 25
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -23,6 +25,46 @@ def as_json(command: F) -> F:
 def one_run(command: F) -> F:
     """The argument RUN."""
     return click.argument("run", shell_complete=completing.runs)(command)
+
+
+def one_request(complete: completing.Completer) -> Callable[[F], F]:
+    """The argument N, the number of a request; the shell completes those that fit."""
+    return click.argument(
+        "number", metavar="N", type=WholeNumber(min=1), shell_complete=complete
+    )
+
+
+def of_team(command: F) -> F:
+    """`--team`, of a list."""
+    return click.option(
+        "--team",
+        metavar="SLUG",
+        shell_complete=completing.teams,
+        help="Of this team alone.",
+    )(command)
+
+
+def limited(command: F) -> F:
+    """`--limit`, of a list."""
+    return click.option(
+        "--limit",
+        type=WholeNumber(min=1),
+        metavar="N",
+        default=USUAL_ROWS,
+        show_default=True,
+        help="So many.",
+    )(command)
+
+
+def unasked(command: F) -> F:
+    """`--yes`."""
+    return click.option(
+        "-y",
+        "--yes",
+        "is_sure",
+        is_flag=True,
+        help="Do not ask first, as in a terminal.",
+    )(command)
 
 
 def waiting(command: F) -> F:

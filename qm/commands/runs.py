@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from qm import choosing, completing, following, words
+from qm import choosing, following, words
 from qm.commands.finding import refuse_unknown_team, run_of
-from qm.commands.options import as_json, one_run, portal
+from qm.commands.options import as_json, limited, of_team, one_run, portal
 from qm.endings import Ended
-from qm.option_types import WholeNumber
 
 STATES = (
     "submitted",
@@ -39,27 +38,14 @@ LISTED = (
     "since",
     "why",
 )
-USUAL_ROWS = 25
 
 
 @click.command("list")
-@click.option(
-    "--team",
-    metavar="SLUG",
-    shell_complete=completing.teams,
-    help="Of this team alone.",
-)
+@of_team
 @click.option("--state", type=click.Choice(STATES), help="In this state alone.")
 @click.option("--mine", is_flag=True, help="One's own alone.")
 @click.option("--all", "with_over", is_flag=True, help="Those that are over, too.")
-@click.option(
-    "--limit",
-    type=WholeNumber(min=1),
-    metavar="N",
-    default=USUAL_ROWS,
-    show_default=True,
-    help="So many.",
-)
+@limited
 @as_json
 def list_runs(
     team: str | None,

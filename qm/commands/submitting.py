@@ -12,6 +12,7 @@ from qm.commands.finding import run_of
 from qm.commands.options import one_run, portal, refuse_both, waiting
 from qm.endings import Code, Ended
 from qm.option_types import WholeNumber, lower_case
+from qm.sending import sent
 
 
 @click.command()
@@ -410,14 +411,7 @@ def _preview(
 def _submitted(api: Portal, path: str, body: object, key: str) -> dict[str, Any]:
     """A new run; whoever does not hear of it is told how to ask again without starting a second one."""
     advice = f"It may have been submitted. To send it again without a second run, add: --key {key}"
-    try:
-        return dict(api.post(path, body, key=key))
-    except KeyboardInterrupt:
-        raise Ended(f"\n{advice}", Code.INTERRUPTED) from None
-    except Ended as ended:
-        if not ended.again:
-            raise
-        raise Ended(f"{ended.message}\n{advice}", Code(ended.exit_code)) from None
+    return sent(api, path, body, key=key, advice=advice)
 
 
 def _started(

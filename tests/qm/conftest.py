@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from portal.http.handler import OneThreadHandler
-from qm import calls, following, workers
+from qm import awaiting, calls, following, workers
 from qm.commands import qm
 from sandbox.serving import Served, listen, port_of
 from tests.calling import token_of
@@ -120,6 +120,7 @@ def busy(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Signed]:
     """The same while its cluster is watched; whoever waits lets the worker do a pass."""
     monkeypatch.setattr(following, "sleep", signed.step)
     monkeypatch.setattr(workers, "sleep", signed.step)
+    monkeypatch.setattr(awaiting, "sleep", signed.step)
     with watching(signed.watched.kubernetes):
         wait_until(is_read, what="everything to be listed")
         yield signed
@@ -141,4 +142,5 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(calls, "sleep", note)
     monkeypatch.setattr(following, "sleep", note)
     monkeypatch.setattr(workers, "sleep", note)
+    monkeypatch.setattr(awaiting, "sleep", note)
     return slept

@@ -3,6 +3,8 @@
 import pytest
 
 from qm import completing
+from tests.qm.asked import HELD as ALLOCATION
+from tests.qm.asked import OPTIONS, WAITING
 from tests.qm.conftest import Terminal
 from tests.qm.misbehaving import CUT, HELD, Answer, Misbehaving
 from tests.qm.test_retries import PLACE, RUN, SINGLE
@@ -17,6 +19,12 @@ def portal(server: Misbehaving) -> Misbehaving:
         "GET me/", {"name": "Ada", "teams": [{"slug": "vision", "name": "Vision"}]}
     )
     server.says("GET runs/", {"next": None, "previous": None, "results": [RUN]})
+    server.says("GET requests/", {"results": [WAITING]})
+    server.says("GET allocations/", {"results": [ALLOCATION]})
+    server.says("GET options/flavors/", {"results": OPTIONS})
+    project = {"slug": "detection", "gpus": 2}
+    server.says("GET teams/vision/projects/", {"results": [project]})
+    server.says("GET teams/a%2Fb/projects/", {"results": []})
     return server
 
 
@@ -45,6 +53,16 @@ def completed(terminal: Terminal, line: str) -> list[str]:
         ("qm train --flavor a", ["a100"]),
         ("qm list --team v", ["vision"]),
         ("qm li", ["limit", "list"]),
+        ("qm request 1", ["17"]),
+        ("qm withdraw ", ["17"]),
+        ("qm renew ", ["17"]),
+        ("qm give-back ", ["17"]),
+        ("qm requests --team v", ["vision"]),
+        # What is not offered now is not completed.
+        ("qm ask --flavor ", ["a100", "training/a100"]),
+        ("qm ask --team vision --flavor t", ["training/a100"]),
+        ("qm ask --project d", ["detection"]),
+        ("qm ask --team a/b --project d", []),
     ],
 )
 def test_names_are_completed(

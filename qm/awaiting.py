@@ -1,0 +1,51 @@
+"""Waiting for a request: until what it asks for is there, or does not come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import sleep
+from typing import Any
+
+from qm import request_words, words
+from qm.calls import Portal
+from qm.endings import Code, Ended
+from qm.following import Progress
+
+# What is automatic is there in seconds; people take hours.
+FIRST_PAUSE, LONGEST_PAUSE, GROWTH = 1.0, 15.0, 1.3
+GRANTED = ("booked", "active", "ending_soon")
+
+
+def wait(portal: Portal, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the request once it is granted and made, booked, or can be neither any more."""
+    progress, pause = Progress(), FIRST_PAUSE
+    try:
+        while request["stage"] in request_words.UNFINISHED:
+            progress.say(request_words.progress(request))
+            sleep(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE)
+            request = portal.get(f"requests/{request['id']}/", patient=True)
+    except KeyboardInterrupt:
+        progress.clear()
+        raise Ended(
+            f"Request {request['id']} stands as it was. To wait on: qm request {request['id']} --wait",
+            Code.INTERRUPTED,
+        ) from None
+    progress.clear()
+    return request
+
+
+def ended(request: Mapping[str, Any]) -> None:
+    """Say what became of a request; raises Ended with the code for one that gave nothing, or gives nothing any more."""
+    reasons = [
+        one["reason"] for one in request["decisions"][-1:] if one["verdict"] == "reject"
+    ]
+    texts = (
+        f"Request {request['id']}: {request_words.stage(request)}.",
+        request["withdrawn_because"],
+        *reasons,
+    )
+    text = words.plain(" ".join(filter(None, texts)))
+    if request["stage"] not in GRANTED:
+        raise Ended(text, Code.NOT_DONE)
+    words.note(text)

@@ -1,0 +1,129 @@
+"""What teams hold, and giving it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from qm import completing, request_words, words
+from qm.calls import key_of
+from qm.commands.finding import nothing_held, refuse_unknown_team
+from qm.commands.options import as_json, limited, of_team, one_request, portal, unasked
+from qm.option_types import WholeNumber
+from qm.sending import confirm, sent
+
+# New columns stand behind the others: scripts count them.
+LISTED = ("request", "what", "state", "where", "until", "used", "USD a day", "team")
+
+
+@click.command()
+@of_team
+@click.option(
+    "--all", "with_over", is_flag=True, help="What is booked or has ended, too."
+)
+@limited
+@as_json
+def allocations(team: str | None, with_over: bool, limit: int, is_json: bool) -> None:
+    """What your teams hold. Until when, how much of it their work uses, and the request that it was granted for."""
+    api = portal()
+    found = api.listed(
+        "allocations/", most=limit, team=team, held=None if with_over else "true"
+    )
+    if team and not found["results"]:
+        refuse_unknown_team(api, team)
+    if is_json:
+        return words.printed(found)
+    if not found["results"]:
+        return words.note("Nothing is held: qm ask asks for GPUs.")
+    utilisation = api.get("utilisation/", team=team)["results"]
+    rows = [
+        (
+            request_words.request_number(one),
+            one["what"],
+            one["state"].replace("_", " "),
+            f"{one['cluster']}/{one['flavor']}" if one["flavor"] else one["where"],
+            words.moment(one["until"]),
+            request_words.used(one, utilisation),
+            one["usd_per_day"],
+            one["team"]["slug"],
+        )
+        for one in found["results"]
+    ]
+    click.echo(words.table(LISTED, rows))
+    return words.note("There is more: --limit shows it.") if found["next"] else None
+
+
+@click.command("give-back")
+@one_request(completing.held_requests)
+@click.option(
+    "--gpus",
+    type=WholeNumber(min=1),
+    metavar="N",
+    help="So many of them; all otherwise.",
+)
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    default="",
+    help="Why; needed of who is not of the team.",
+)
+@unasked
+@click.option(
+    "--key",
+    default="",
+    metavar="KEY",
+    help="What is sent twice with one key is given back once.",
+)
+@as_json
+def give_back(
+    number: int, gpus: int | None, reason: str, is_sure: bool, key: str, is_json: bool
+) -> None:
+    """End what a request gave before its date, or cancel a booking. What it will not cost is free again."""
+    api, key = portal(), key_of(key)
+    request = api.get(f"requests/{number}/")
+    held = request["allocation"]
+    if held is None:
+        raise nothing_held(request)
+    is_pool = bool(held["flavor"]) and held["begun_at"] is not None
+    if gpus is not None and not is_pool:
+        raise click.UsageError(
+            "--gpus is for GPUs that are held: this ends as a whole."
+        )
+    confirm(_question(held, gpus), is_sure=is_sure)
+    body: dict[str, Any] = {"reason": reason} if reason else {}
+    if gpus is not None:
+        body["gpus"] = gpus
+    path = (
+        f"allocations/{held['id']}/give-back/"
+        if is_pool
+        else f"requests/{number}/let-go/"
+    )
+    advice = f"It may be given back. To send it again without giving back more, add: --key {key}"
+    found = sent(api, path, body, key=key, advice=advice)
+    if is_json:
+        return words.printed(found)
+    return words.note(
+        _given_back(number, found)
+        if is_pool
+        else f"Request {number}: {request_words.stage(found)}."
+    )
+
+
+def _question(held: dict[str, Any], gpus: int | None) -> str:
+    place = f" of {held['where']}" if held["where"] else ""
+    if held["begun_at"] is None:
+        return f"Cancel the booking of {held['what']}{place} from {words.moment(held['starts_at'])}?"
+    if gpus is None or gpus >= held["gpus"]:
+        return f"Give back {held['what']}{place}, held until {words.moment(held['until'])}?"
+    return f"Give back {gpus} of {held['what']}{place}? {held['gpus'] - gpus} stay until {words.moment(held['until'])}."
+
+
+def _given_back(number: int, found: dict[str, Any]) -> str:
+    rest = found["rest"]
+    stays = (
+        f"{rest['what']} stay until {words.moment(rest['until'])}"
+        if rest
+        else "nothing of it stays"
+    )
+    return f"Request {number}: given back, {stays}."

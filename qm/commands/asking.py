@@ -1,0 +1,280 @@
+"""Asking for GPUs, and for what is held to go on longer; each tells what would be said before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import click
+
+from qm import asking, awaiting, completing, moments, request_words, words
+from qm.calls import Portal, key_of
+from qm.commands.finding import held_under, known_team
+from qm.commands.options import as_json, one_request, portal, unasked
+from qm.endings import Code, Ended
+from qm.option_types import WholeNumber, lower_case
+from qm.sending import confirm, sent
+
+F = TypeVar("F", bound=Callable[..., Any])
+PURPOSES = ("training", "notebook", "inference", "other")
+USUAL_RENEWAL = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is sent, where, and how it is told of; `key` was given by hand where this may be a repetition."""
+
+    path: str
+    body: Mapping[str, Any]
+    facts: Sequence[tuple[str, object]]
+    question: str
+    key: str
+
+
+def sending(command: F) -> F:
+    """`--reason`, `--dry-run`, `--wait`, `--yes`, `--key` and `--json`, of what asks the policy."""
+    for option in (
+        as_json,
+        click.option(
+            "--key",
+            default="",
+            metavar="KEY",
+            help="What is sent twice with one key is one request.",
+        ),
+        unasked,
+        click.option(
+            "--wait", is_flag=True, help="Return when it is there, or does not come."
+        ),
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="What would be said to it, and what it costs; nothing is sent.",
+        ),
+        click.option(
+            "--reason",
+            metavar="TEXT",
+            default="",
+            help="What it is for; needed where people decide.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.option(
+    "--gpus", type=WholeNumber(min=1), metavar="N", required=True, help="How many."
+)
+@click.option(
+    "--flavor",
+    metavar="NAME",
+    default="",
+    callback=lower_case,
+    shell_complete=completing.offered_flavors,
+    help="The kind of GPU, such as a100-80gb; with its cluster before it where several have it.",
+)
+@click.option(
+    "--for",
+    "length",
+    metavar="TIME",
+    default="",
+    help="For so long: 8h, 3d, 2w, 1d12h.",
+)
+@click.option(
+    "--until",
+    metavar="MOMENT",
+    default="",
+    help="Until then: 2026-12-05, 2026-12-05T18:00.",
+)
+@click.option(
+    "--from",
+    "begins",
+    metavar="MOMENT",
+    default="",
+    help="It begins then, and not at once.",
+)
+@click.option(
+    "--team",
+    metavar="SLUG",
+    default="",
+    shell_complete=completing.teams,
+    help="For this team, of several.",
+)
+@click.option(
+    "--project",
+    metavar="SLUG",
+    default="",
+    shell_complete=completing.projects,
+    help="For this project's namespace, where the team has several.",
+)
+@click.option("--namespace", metavar="NAME", default="", help="For this namespace.")
+@click.option(
+    "--purpose",
+    type=click.Choice(PURPOSES),
+    default="training",
+    show_default=True,
+    help="For which sort of work.",
+)
+@sending
+def ask(dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any) -> None:
+    """Ask for GPUs. It tells first whether that is automatic, who decides otherwise, and what it costs.
+
+    A day and a time are those of this machine, unless they name a zone.
+    """
+    key, now = key_of(given["key"]), datetime.now(timezone.utc)
+    if given["project"] and given["namespace"]:
+        raise click.UsageError("Give --project or --namespace, not both.")
+    # Nothing is asked of the portal for what cannot be sent.
+    period = asking.period(given, now=now)
+    api = portal()
+    body = {**_what(api, given), **period}
+    facts = [
+        ("ask", f"{body['gpus']} × {body['flavor']} for {body['team']}"),
+        ("namespace", body.get("namespace")),
+        ("from", words.moment(body.get("starts_at"))),
+        ("until", words.moment(body["until"])),
+    ]
+    wanted = Ask("requests/", body, facts, "Ask for it?", given["key"])
+    # The end of what begins at once moves with the clock: the same key takes the same end alone.
+    same_end = f" --until {body['until']} instead of --for" if given["length"] else ""
+    advice = f"It may have been sent. To send it again without a second request, add: --key {key}{same_end}"
+    _asked(
+        api,
+        wanted,
+        key=key,
+        advice=advice,
+        dry_run=dry_run,
+        wait=wait,
+        is_sure=is_sure,
+        is_json=is_json,
+    )
+
+
+@click.command()
+@one_request(completing.held_requests)
+@click.option(
+    "--for",
+    "length",
+    metavar="TIME",
+    default="",
+    help="So much longer: 8h, 3d, 2w; 7d otherwise.",
+)
+@click.option(
+    "--until",
+    metavar="MOMENT",
+    default="",
+    help="Until then: 2026-12-05, 2026-12-05T18:00.",
+)
+@sending
+def renew(
+    number: int, dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any
+) -> None:
+    """Ask for the GPUs of a request to go on longer. It is judged as any ask; granted, they go on without a gap."""
+    key, api = key_of(given["key"]), portal()
+    held = held_under(api, number)
+    until = asking.longer(
+        given, held_until=moments.read(held["until"]), usual=USUAL_RENEWAL
+    )
+    body = {"until": until, **({"reason": given["reason"]} if given["reason"] else {})}
+    facts = [
+        ("renewal", f"{held['what']} for {held['team']['slug']}, of request {number}"),
+        ("until", f"{words.moment(until)}; {words.moment(held['until'])} as it is"),
+    ]
+    wanted = Ask(f"requests/{number}/renew/", body, facts, "Ask for it?", given["key"])
+    same_end = (
+        ""
+        if given["until"]
+        else f" --until {until}" + (" instead of --for" if given["length"] else "")
+    )
+    advice = f"It may have been sent. To send it again without a second request, add: --key {key}{same_end}"
+    _asked(
+        api,
+        wanted,
+        key=key,
+        advice=advice,
+        dry_run=dry_run,
+        wait=wait,
+        is_sure=is_sure,
+        is_json=is_json,
+    )
+
+
+def _what(api: Portal, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked for and for whom, with what was left to be chosen."""
+    team = asking.team_of(
+        [] if given["team"] else api.get("me/")["teams"], given["team"]
+    )
+    with known_team(api, team):
+        options = api.get("options/flavors/", team=team)["results"]
+    flavor = asking.flavor_of(options, given["flavor"], team=team)
+    namespace = given["namespace"]
+    if given["project"]:
+        projects = api.get(f"teams/{quote(team, safe='')}/projects/")["results"]
+        namespace = asking.namespace_of(
+            projects, given["project"], cluster=flavor.partition("/")[0], team=team
+        )
+    optional = {"namespace": namespace, "reason": given["reason"]}
+    return {
+        "team": team,
+        "flavor": flavor,
+        "gpus": given["gpus"],
+        "purpose": given["purpose"],
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+def _asked(
+    api: Portal,
+    wanted: Ask,
+    *,
+    key: str,
+    advice: str,
+    dry_run: bool,
+    wait: bool,
+    is_sure: bool,
+    is_json: bool,
+) -> None:
+    """Tell what would be said to an ask, send it unless that is all that was wanted, and tell what was said."""
+    plan = _previewed(api, wanted, is_sent=not dry_run)
+    if dry_run and is_json:
+        words.printed(plan)
+    elif plan is not None:
+        text = words.facts([*wanted.facts, *request_words.answer(plan)])
+        click.echo(text, err=not dry_run)
+        for sentence in request_words.vacancies(plan):
+            words.note(sentence)
+    if (
+        plan is not None
+        and plan["answer"]["outcome"] == "impossible"
+        and (dry_run or not wanted.key)
+    ):
+        raise Ended("It is not possible as it stands: nothing is sent.", Code.REFUSED)
+    if dry_run:
+        return words.note("Nothing is sent. To send it, leave out --dry-run.")
+    confirm(wanted.question, is_sure=is_sure)
+    found = sent(api, wanted.path, wanted.body, key=key, advice=advice)
+    words.note(f"Sent: {api.url}/requests/{found['id']}")
+    if not wait:
+        words.note(request_words.progress(found))
+    over = awaiting.wait(api, found) if wait else None
+    if is_json:
+        words.printed(over or found)
+    else:
+        click.echo(found["id"])
+    return awaiting.ended(over) if over else None
+
+
+def _previewed(api: Portal, wanted: Ask, *, is_sent: bool) -> Any:
+    """What would be said to an ask; None where it is refused and may be a repetition of one that is granted by now.
+
+    Under a key that was given, the answer of the first call comes again, whatever has become of it.
+    """
+    try:
+        return api.post(f"{wanted.path}preview/", wanted.body)
+    except Ended as ended:
+        if not (is_sent and wanted.key and ended.exit_code == Code.REFUSED):
+            raise
+        return None

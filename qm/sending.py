@@ -1,0 +1,37 @@
+"""Sending what must not be done twice: it is looked at first, confirmed by a person, and sent under one key."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from qm.calls import Portal
+from qm.endings import Code, Ended
+
+
+def confirm(question: str, *, is_sure: bool) -> None:
+    """Ask whoever sits at a terminal; raises Ended for anything but a yes. A script is not asked."""
+    if is_sure or not sys.stdin.isatty():
+        return
+    try:
+        is_meant = click.confirm(question, err=True)
+    except click.Abort:
+        raise Ended("\nNothing is sent.", Code.INTERRUPTED) from None
+    if not is_meant:
+        raise Ended("Nothing is sent.", Code.NOT_DONE)
+
+
+def sent(
+    api: Portal, path: str, body: object, *, key: str, advice: str
+) -> dict[str, Any]:
+    """The answer to what was sent; whoever does not hear it is told by `advice` how to send it again."""
+    try:
+        return dict(api.post(path, body, key=key))
+    except KeyboardInterrupt:
+        raise Ended(f"\n{advice}", Code.INTERRUPTED) from None
+    except Ended as ended:
+        if not ended.again:
+            raise
+        raise Ended(f"{ended.message}\n{advice}", Code(ended.exit_code)) from None

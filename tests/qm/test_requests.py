@@ -1,0 +1,359 @@
+"""Following requests and what is held under them: what is told, what is waited for, and what is given back."""
+
+import json
+from typing import Any
+
+import pytest
+
+from qm import awaiting
+from tests.qm.asked import (
+    ADA,
+    DECISION,
+    ENDED,
+    GRANTED,
+    HELD,
+    PRIYA,
+    REJECTED,
+    SETTING_UP,
+    STEP,
+    TEAM,
+    WAITING,
+)
+from tests.qm.conftest import Terminal
+from tests.qm.misbehaving import CUT, Answer, Misbehaving, problem
+
+VOLUME = {
+    **HELD,
+    "id": 42,
+    "what": "500 GiB volume corpus",
+    "cluster": "training",
+    "flavor": None,
+    "reference": "request-4",
+    "gpus": 0,
+}
+GIVE_BACK, LET_GO = "POST allocations/41/give-back/", "POST requests/17/let-go/"
+
+
+def listed(*rows: Any, following: str | None = None) -> dict[str, Any]:
+    """A page of a list."""
+    return {"next": following, "previous": None, "results": list(rows)}
+
+
+@pytest.fixture
+def portal(server: Misbehaving) -> Misbehaving:
+    """A portal with one request, which waits, and one allocation."""
+    server.says("GET me/", {"oid": "1", "teams": [TEAM]})
+    server.says("GET requests/", listed(WAITING, {**GRANTED, "id": 4}))
+    server.says("GET requests/17/", WAITING)
+    server.says("GET requests/17/comments/", {"results": []})
+    return server
+
+
+def cells(text: str) -> list[str]:
+    """Lines whose columns are one space apart."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_a_list_tells_state_and_who_must_act(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    done = terminal("requests", "--mine", "--team", "vision")
+
+    assert done.exit_code == 0, done.stderr
+    assert cells(done.stdout) == [
+        "id what state where until team by cost whose turn",
+        "17 2 × A100 waiting training/a100 2026-12-02 10:00 UTC vision Ada Okafor 528.48 USD Platform leads decide",
+        "4 2 × A100 held training/a100 2026-12-02 10:00 UTC vision Ada Okafor 528.48 USD",
+    ]
+    [asked] = portal.sent("GET requests/")
+    assert asked.address.endswith("?team=vision&requester=1&live=true&limit=25")
+    # What is there already is nobody's turn.
+    assert portal.sent("GET requests/4/") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "query", "said"),
+    [
+        ((), "live=true&limit=25", "None waits or is held: --all shows earlier ones."),
+        (("--all",), "limit=25", "There are none."),
+        (
+            ("--state", "lapsed", "--limit", "3"),
+            "state=lapsed&limit=3",
+            "There are none.",
+        ),
+    ],
+)
+def test_a_list_leaves_out_what_is_over_unless_it_is_wanted(
+    portal: Misbehaving,
+    terminal: Terminal,
+    typed: tuple[str, ...],
+    query: str,
+    said: str,
+) -> None:
+    portal.answers["GET requests/"] = [Answer(body=listed())]
+    done = terminal("requests", *typed)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", f"{said}\n")
+    assert portal.calls[0].address.endswith(f"/requests/?{query}")
+    assert terminal.json("requests", *typed) == listed()
+
+
+def test_one_request_tells_its_reason_who_decides_and_what_comes(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    said = cells(terminal("request", "17").stdout)
+
+    assert "state waiting" in said
+    assert "whose turn Platform leads decide" in said
+    assert "reason For the review." in said
+    assert "namespace qm-vision-main" in said
+    assert "cost 528.48 USD in all: 2 × $3.67 per GPU-hour" in said
+    assert "decided by platform leads (should decide by 2026-11-30 10:00 UTC)" in said
+    assert (
+        "2026-11-29 10:00 UTC Ada Okafor asked for 2 × A100. Platform leads, then managers decide."
+        in said
+    )
+    assert said[said.index("when what comes") + 1 :] == [
+        "now Platform leads decide",
+        "2026-11-30 10:00 UTC Should be decided by",
+        "later Then managers decide",
+    ]
+    assert terminal.json("request", "17") == WAITING
+
+
+def test_a_request_tells_everything_that_happened_to_it_in_order(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    later = {**STEP, "position": 1, "label": "managers", "quorum": 2, "opened_at": None}
+    asked = {
+        **WAITING,
+        "turn": "requester",
+        "content_version": 2,
+        "steps": [
+            {**later, "version": 2},
+            {**STEP, "label": "of before", "reminded_at": "2026-11-29T15:00:00Z"},
+            {
+                **STEP,
+                "version": 2,
+                "paused_at": "2026-11-29T13:00:00Z",
+                "stand_in": PRIYA,
+            },
+        ],
+        "decisions": [
+            {**DECISION, "count": 1, "reason": "One is enough."},
+            {
+                **DECISION,
+                "verdict": "ask",
+                "count": None,
+                "content_version": 2,
+                "stands_in_for": "Marcus",
+                "reason": "Which one?",
+                "at": "2026-11-29T13:00:00Z",
+            },
+        ],
+        "reroutings": [{"at": "2026-11-29T14:00:00Z", "words": "Policy 4 came."}],
+        "tasks": [
+            {
+                "title": "Make it",
+                "assignee": PRIYA,
+                "taken_at": "2026-11-29T16:00:00Z",
+                "done_at": "2026-11-29T17:00:00Z",
+                "state": "failed",
+                "note": "No room",
+            }
+        ],
+    }
+    portal.answers["GET requests/17/"] = [Answer(body=asked)]
+    comment = {"by": ADA, "text": "Soon?\x1b[2J", "at": "2026-11-29T12:00:00Z"}
+    portal.answers["GET requests/17/comments/"] = [Answer(body={"results": [comment]})]
+
+    done = terminal("request", "17")
+
+    said = cells(done.stdout)
+    assert (
+        "decided by platform leads (stands still since 2026-11-29 13:00 UTC, Priya Raman in their place), "
+        "then 2 of the managers (not yet)" in said
+    )
+    assert "question Priya Raman for Marcus: Which one?" in said
+    assert f"answers there: {portal.url}/requests/17\n" in done.stderr
+    first, last = (
+        said.index("when what happened") + 2,
+        said.index("when what comes") - 1,
+    )
+    assert [line.partition(" UTC ")[2] for line in said[first:last]] == [
+        "Priya Raman approved 1 of 2: One is enough. Void: it was changed since.",
+        "Ada Okafor wrote: Soon?[2J",
+        "Priya Raman for Marcus asked: Which one?",
+        "Policy 4 came.",
+        "The portal reminded the of before.",
+        "Priya Raman took it on: Make it.",
+        "Priya Raman could not do it: No room",
+    ]
+
+
+def test_of_what_is_granted_it_tells_since_when_it_is_there(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    fewer = {**GRANTED, "approved_count": 1}
+    portal.answers["GET requests/17/"] = [Answer(body=fewer), Answer(body=ENDED)]
+    said = cells(terminal("request", "17").stdout)
+    assert {"what 2 × A100, 1 granted", "state held"} <= {*said}
+    assert "2026-11-29 10:00 UTC It is there, and costs from now on." in said
+    assert "when what comes" not in cells(terminal("request", "17").stdout)
+
+
+@pytest.mark.parametrize(
+    ("comes", "code", "said"),
+    [
+        (GRANTED, 0, "Request 17: held."),
+        ({**GRANTED, "stage": "booked"}, 0, "Request 17: booked."),
+        (REJECTED, 1, "Request 17: rejected. Not this week."),
+        ({**WAITING, "stage": "lapsed", "state": "lapsed"}, 1, "Request 17: lapsed."),
+        ({**GRANTED, "stage": "failed"}, 1, "Request 17: failed."),
+        (ENDED, 1, "Request 17: ended."),
+        (
+            {
+                **WAITING,
+                "stage": "withdrawn",
+                "state": "withdrawn",
+                "withdrawn_because": "Ben withdrew it.",
+            },
+            1,
+            "Request 17: withdrawn. Ben withdrew it.",
+        ),
+    ],
+)
+def test_waiting_ends_with_what_the_request_came_to(
+    portal: Misbehaving,
+    terminal: Terminal,
+    pauses: list[float],
+    comes: dict[str, Any],
+    code: int,
+    said: str,
+) -> None:
+    portal.answers["GET requests/17/"] = [
+        Answer(body=one) for one in (WAITING, WAITING, SETTING_UP, comes)
+    ]
+
+    done = terminal("request", "17", "--wait")
+
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert done.stderr.splitlines() == [
+        "Request 17: Platform leads decide.",
+        "Request 17: Setting up on training. Usually a few seconds.",
+        said,
+    ]
+    assert pauses == sorted(pauses)
+    assert json.loads(terminal("request", "17", "--wait", "--json").stdout) == comes
+
+
+def test_whoever_stops_waiting_is_told_that_the_request_stands(
+    portal: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(awaiting, "sleep", interrupt)
+    done = terminal("request", "17", "--wait")
+    assert done.exit_code == 130
+    assert done.stderr.endswith(
+        "Request 17 stands as it was. To wait on: qm request 17 --wait\n"
+    )
+
+
+def test_a_request_is_withdrawn_once_however_often_it_is_sent(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    gone = {**WAITING, "state": "withdrawn", "stage": "withdrawn"}
+    portal.says("POST requests/17/withdraw/", CUT, gone)
+
+    done = terminal("withdraw", "17")
+
+    assert (done.exit_code, done.stderr) == (0, "Request 17: withdrawn.\n")
+    sent = portal.sent("POST requests/17/withdraw/")
+    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1
+    portal.answers["POST requests/17/withdraw/"] = [
+        problem(409, "already_decided", "The request is already approved.")
+    ]
+    done = terminal("withdraw", "17")
+    assert (done.exit_code, done.stderr) == (3, "The request is already approved.\n")
+
+
+def test_allocations_tell_how_much_of_them_is_used(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.says("GET allocations/", listed(VOLUME, HELD))
+    use = {"gpus": 5, "used_now": 3, "used_percent": "61.50", "allocations": [40, 41]}
+    unknown = {**use, "used_now": None, "used_percent": None}
+    portal.says("GET utilisation/", {"results": [use]}, {"results": [unknown]})
+
+    said = cells(terminal("allocations", "--team", "vision").stdout)
+
+    assert said == [
+        "request what state where until used USD a day team",
+        "4 500 GiB volume corpus held Training, East US 2026-12-02 10:00 UTC 176.16 vision",
+        "17 2 × A100 held training/a100 2026-12-02 10:00 UTC 3 of 5 now, 62 % in 7 days 176.16 vision",
+    ]
+    assert "held=true" in portal.sent("GET allocations/")[0].address
+    assert portal.sent("GET utilisation/")[0].address.endswith("?team=vision")
+    assert "now" not in terminal("allocations", "--all").stdout
+    assert "held=" not in portal.sent("GET allocations/")[1].address
+    assert terminal.json("allocations")["results"] == [VOLUME, HELD]
+
+
+def test_some_are_given_back_under_one_key(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    rest = {**HELD, "what": "1 × A100", "gpus": 1}
+    portal.says(GIVE_BACK, CUT, {"rest": rest}, {"rest": None})
+
+    done = terminal("give-back", "17", "--gpus", "1", "--reason", "Done early.")
+
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr == (
+        "Request 17: given back, 1 × A100 stay until 2026-12-02 10:00 UTC.\n"
+    )
+    sent = portal.sent(GIVE_BACK)
+    assert [one.body for one in sent] == [{"gpus": 1, "reason": "Done early."}] * 2
+    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1
+    done = terminal("give-back", "17")
+    assert done.stderr == "Request 17: given back, nothing of it stays.\n"
+    assert portal.sent(GIVE_BACK)[-1].body == {}
+
+
+def test_whoever_does_not_hear_of_it_is_told_how_to_give_no_more_back(
+    portal: Misbehaving, terminal: Terminal, pauses: list[float]
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(GIVE_BACK, CUT)
+    done = terminal("give-back", "17", "--gpus", "1", "--key", "mine")
+    assert done.exit_code == 5
+    assert done.stderr.endswith(
+        "It may be given back. To send it again without giving back more, add: --key mine\n"
+    )
+
+
+@pytest.mark.parametrize("held", [VOLUME, {**HELD, "begun_at": None}])
+def test_what_takes_no_gpus_yet_or_ever_ends_as_a_whole(
+    portal: Misbehaving, terminal: Terminal, held: dict[str, Any]
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body={**GRANTED, "allocation": held})]
+    portal.says(LET_GO, ENDED)
+
+    refused = terminal("give-back", "17", "--gpus", "1")
+    done = terminal("give-back", "17")
+
+    assert refused.exit_code == 2
+    assert "this ends as a whole" in refused.stderr
+    assert (done.exit_code, done.stderr) == (0, "Request 17: ended.\n")
+    assert len(portal.sent(LET_GO)) == 1
+
+
+def test_what_is_over_is_not_given_back(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=ENDED)]
+    done = terminal("give-back", "17")
+    assert done.exit_code == 3
+    assert done.stderr.startswith("Nothing is held under request 17, which is ended.")
+    assert done.stderr.endswith("under which request: qm allocations\n")

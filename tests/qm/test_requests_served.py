@@ -1,0 +1,80 @@
+"""Against a portal that is served: asking for GPUs, following the request, renewing it and giving back."""
+
+from approvals.models import Request
+from tests.qm.conftest import Signed
+from tests.qm.test_runs import cells
+
+ASK = ("ask", "--gpus", "1", "--for", "2d")
+
+
+def test_gpus_are_asked_for_held_renewed_and_given_back(signed: Signed) -> None:
+    dry = signed.terminal(*ASK, "--dry-run")
+    assert dry.exit_code == 0, dry.stderr
+    assert "Automatic." in dry.stdout
+    assert " USD in all, " in dry.stdout
+    before = Request.objects.count()
+
+    asked = signed.terminal(*ASK, "--key", "mine", "--flavor", "a100")
+
+    assert asked.exit_code == 0, asked.stderr
+    number = asked.stdout.strip()
+    assert Request.objects.count() == before + 1
+    # Sent again as its advice says, it is the same one.
+    until = Request.objects.latest("pk").until.strftime("%Y-%m-%dT%H:%M:%SZ")
+    again = ("ask", "--gpus", "1", "--until", until, "--flavor", "a100")
+    assert signed.terminal(*again, "--key", "mine").stdout.strip() == number
+    assert Request.objects.count() == before + 1
+    rows = cells(signed.terminal("requests", "--mine").stdout)
+    assert rows[1].startswith(f"{number} 1 × A100 ")
+    shown = cells(signed.terminal("request", number).stdout)
+    assert "decided by the policy" in shown
+    assert any("The policy approved" in line for line in shown)
+    held = cells(signed.terminal("allocations").stdout)
+    assert any(row.startswith(f"{number} 1 × A100 ") for row in held)
+
+    renewed = signed.terminal("renew", number, "--for", "1d", "--reason", "Longer.")
+    assert renewed.exit_code == 0, renewed.stderr
+    longer = renewed.stdout.strip()
+    assert Request.objects.get(pk=longer).renews_id == int(number)
+
+    gone = signed.terminal("give-back", longer)
+    assert (gone.exit_code, gone.stderr) == (
+        0,
+        f"Request {longer}: given back, nothing of it stays.\n",
+    )
+    assert signed.terminal("request", longer, "--wait").exit_code == 1
+    assert signed.terminal("give-back", longer).exit_code == 3
+
+
+def test_what_people_decide_waits_says_so_and_is_withdrawn(signed: Signed) -> None:
+    large = ("ask", "--gpus", "5", "--for", "2d")
+    dry = signed.terminal(*large, "--dry-run")
+    assert "people decide above 2" in dry.stdout
+    refused = signed.terminal(*large)
+    assert (refused.exit_code, refused.stdout) == (3, "")
+    assert "--reason: " in refused.stderr
+
+    number = signed.terminal(*large, "--reason", "For the review.").stdout.strip()
+
+    [row] = [
+        line
+        for line in cells(signed.terminal("requests", "--state", "waiting").stdout)
+        if line.startswith(f"{number} ")
+    ]
+    assert row.endswith("Platform leads decide")
+    assert "reason For the review." in cells(signed.terminal("request", number).stdout)
+    assert signed.terminal("withdraw", number).exit_code == 0
+    assert signed.terminal("withdraw", number).exit_code == 3
+    assert signed.terminal.json("requests", "--state", "waiting")["results"] == []
+    over = signed.terminal.json("requests", "--all")["results"]
+    assert {one["id"]: one["stage"] for one in over}[int(number)] == "withdrawn"
+
+
+def test_more_than_there_are_is_not_sent(signed: Signed) -> None:
+    before = Request.objects.count()
+    refused = signed.terminal("ask", "--gpus", "999", "--for", "2d")
+    assert refused.exit_code == 3
+    assert "no more than the cluster has" in refused.stderr
+    unseen = signed.terminal("request", "999999")
+    assert (unseen.exit_code, unseen.stdout) == (6, "")
+    assert Request.objects.count() == before
