@@ -1,7 +1,7 @@
 """What every change of an allocation does: locks, rows, money, desired state, record.
 
-Locks are taken in one order: budgets, the flavor, the subscription whose quotas are taken from, the tenancy, its
-notebooks, their hub, the audit chain.
+Locks are taken in one order: budgets, a person, the flavor, the subscription whose quotas are taken from, the tenancy,
+its notebooks, their hub, the audit chain.
 """
 
 from datetime import date, datetime

@@ -341,7 +341,7 @@ def _judge_again(
     asked = wanted_of(request, count, until)
     try:
         check(asked, by=request.requester, now=now)
-        wanted = locked(asked, now=now)
+        wanted = locked(asked, owner=request.requester, now=now)
         # Who gave it back meanwhile was waited for.
         check_not_given_back(wanted)
     except Refused as refusal:

@@ -49,8 +49,10 @@ from audit.events import Kind
 from audit.log import together
 from capacity.reservations.places import quota_place
 from capacity.subscriptions.following import as_shared, lock_quotas, lock_quotas_of
+from catalogue.notebook import NotebookSpec
 from catalogue.reservation import ReservationSpec
 from fleet.models import Flavor
+from notebooks.servers.actions import lock_person
 from notices.channels.events import WebhookEvent
 from policy.document import Policy, Thresholds
 from policy.evaluation import Ask, Outcome, Standing, evaluate, nearest_automatic
@@ -623,10 +625,17 @@ def parts_of(
     )
 
 
-def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Wanted:
+def locked(
+    wanted: Wanted,
+    *,
+    now: datetime,
+    person: User | None = None,
+    owner: User | None = None,
+) -> Wanted:
     """Lock the team's budgets, the flavor and its quotas; the same ask with the flavor as it is under the lock.
 
     With `person`, whose window an automatic answer counts in, they are locked in between: they may ask for two teams.
+    So is the `owner` of a notebook that people grant: how many of theirs run is counted.
     Raises NoRight for who was taken out of the team while this waited, Conflict for what is not offered any more.
     """
     months = money.by_month(
@@ -634,13 +643,11 @@ def locked(wanted: Wanted, *, now: datetime, person: User | None = None) -> Want
     )
     wanted = replace(wanted, budgets=budgets.lock_all(wanted.team, sorted(months)))
     if person is not None:
-        list(
-            User.objects.select_for_update(of=("self",), no_key=True)
-            .filter(pk=person.pk)
-            .values_list("pk")
-        )
+        lock_person(person.pk)
         if not Membership.objects.filter(team=wanted.team, user=person).exists():
             _check_may_ask_for_any_team(wanted, by=person)
+    elif owner is not None and isinstance(wanted.spec, NotebookSpec):
+        lock_person(owner.pk)
     if isinstance(wanted.spec, ReservationSpec):
         lock_quotas_of(quota_place(wanted.spec.place())[0])
     if wanted.flavor is None:

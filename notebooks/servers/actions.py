@@ -41,6 +41,7 @@ from web.names import LONGEST_NAME, checked_name
 from web.refusals import BadInput, Conflict, NoRight, pointer_to
 
 MAX_LIVE = 10  # servers of one person that run at once, on all clusters
+TOO_MANY = f"{MAX_LIVE} notebooks of yours run. Stop one first."
 KEPT_FOR = timedelta(hours=2)
 LONGEST_EXEMPTION = timedelta(days=30)
 MAX_REASON = 200
@@ -71,7 +72,7 @@ def launch(
     Raises NoRight for who is not of the team, Conflict where nothing can be started there now, BadInput naming the
     field for a profile or a choice that there is not, or that takes more GPUs than the team can have there.
     """
-    _lock_person(by)
+    lock_person(by.pk)
     tenancy = _tenancy(tenancy_id, by=by)
     if not tenancy.observed_generation:
         raise Conflict(
@@ -90,6 +91,7 @@ def _launch(
     key: str,
     now: datetime,
     title: str = "",
+    too_many: str = TOO_MANY,
 ) -> NotebookServer:
     hub = _locked_hub(tenancy)
     username = username_at(hub, by)
@@ -104,7 +106,7 @@ def _launch(
                 code="another_notebook",
             )
         return earlier
-    _refuse_many(by)
+    _refuse_many(by, too_many)
     asked = _checked(tenancy, profile, options)
     if title := title.strip():
         title = checked_name(title, field="title")
@@ -138,12 +140,19 @@ def launch_for(
 ) -> NotebookServer:
     """Launch a server with GPUs that were granted for it, with the largest choices that they are enough for.
 
-    It starts once they are on the cluster. Raises as `launch`, in the transaction of the grant. Its person is not
-    locked here: the grant holds rows that everybody locks after people.
+    It starts once they are on the cluster. Raises as `launch`, in the transaction of the grant and in words for whoever
+    grants it, who has called `lock_person` for its owner before.
     """
     options = options_within(_offered(profile).document, gpus)
     return _launch(
-        _tenancy(tenancy.pk, by=owner), profile, options, by=owner, key=key, now=now
+        _tenancy(tenancy.pk, by=owner),
+        profile,
+        options,
+        by=owner,
+        key=key,
+        now=now,
+        too_many=f"{owner.name} runs {MAX_LIVE} notebooks, as many as one person may. "
+        "They, a lead of the team or a platform lead stop one first.",
     )
 
 
@@ -190,7 +199,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
 
     Raises NoRight for everybody but its owner, Conflict, BadInput as `launch`.
     """
-    _lock_person(by)
+    lock_person(by.pk)
     server = _locked(server_id)
     if server.owner_id != by.pk:
         raise NoRight("Who launched a notebook starts it again.", code="not_the_owner")
@@ -204,7 +213,7 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
         return server
     if refused := retired_words(server.profile):
         raise Conflict(refused, code="profile_retired")
-    _refuse_many(by)
+    _refuse_many(by, TOO_MANY)
     _take(server, _checked(tenancy, server.profile.slug, server.options))
     _name_anew(server, hub)
     server.state, server.message = State.STARTING, ""
@@ -361,6 +370,18 @@ def remove(server_id: int, *, by: User) -> None:
     # Before the audit chain: what was granted for it is locked to forget it.
     server.delete()
     _record(Kind.NOTEBOOK_REMOVED, removed, by=by)
+
+
+def lock_person(user_id: int) -> None:
+    """Have two launches for one person come one after the other, so that each counts what the other one started.
+
+    People are locked after budgets, and before flavors and tenancies.
+    """
+    list(
+        User.objects.select_for_update(of=("self",), no_key=True)
+        .filter(pk=user_id)
+        .values_list("pk")
+    )
 
 
 def may_stop(server: NotebookServer, by: User, *, leads: Collection[int]) -> bool:
@@ -527,21 +548,9 @@ def _connected(tenancy: Tenancy, hubs: HubQuerySet) -> Hub:
     return hub
 
 
-def _lock_person(by: User) -> None:
-    """Have two launches of one person come one after the other, so that each counts what the other one started."""
-    list(
-        User.objects.select_for_update(of=("self",), no_key=True)
-        .filter(pk=by.pk)
-        .values_list("pk")
-    )
-
-
-def _refuse_many(by: User) -> None:
+def _refuse_many(by: User, sentence: str) -> None:
     if NotebookServer.objects.live().filter(owner=by).count() >= MAX_LIVE:
-        raise Conflict(
-            f"{MAX_LIVE} notebooks of yours run. Stop one first.",
-            code="too_many_notebooks",
-        )
+        raise Conflict(sentence, code="too_many_notebooks")
 
 
 def _name_anew(server: NotebookServer, hub: Hub) -> None:

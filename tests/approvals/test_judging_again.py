@@ -387,7 +387,10 @@ def test_why_it_could_not_be_granted_is_told_until_it_is_granted_or_not_tried_an
     tried = NOW + HOUR
     judging_again.sweep(tried)
     asked.refresh_from_db()
-    because = "10 notebooks of yours run. Stop one first."
+    because = (
+        f"{scene.ada.name} runs 10 notebooks, as many as one person may. "
+        "They, a lead of the team or a platform lead stop one first."
+    )
     assert asked.why_not_granted(tried + MINUTE) == because
     assert asked.why_not_granted(tried + 10 * MINUTE) == ""
     NotebookServer.objects.filter(owner=scene.ada).latest("pk").delete()

@@ -1,13 +1,19 @@
 """Notebooks that somebody launches or starts at the same moment: each is there once, and no more run than may."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from accounts.models import User
+from approvals.decisions import actions as decisions
+from approvals.requests.actions import submit
+from approvals.requests.wanted import resolve
 from audit.models import Event
+from fleet.models import Flavor
 from notebooks.hubs.actions import disconnect
 from notebooks.models import Hub, NotebookServer
 from notebooks.servers import actions
@@ -136,3 +142,30 @@ def starting(tenancy: Tenancy, ada: User, *, is_new: bool) -> Callable[[], objec
     actions.stop(stopped.pk, by=ada, now=timezone.now())
     assert worked_on(stopped).state == State.STOPPED
     return partial(actions.start, stopped.pk, by=ada, now=timezone.now())
+
+
+def test_what_is_granted_and_launched_at_once_never_goes_beyond_what_one_person_may_run(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    now, spec = (
+        timezone.now(),
+        {"flavor": "training/a100", "gpus": 1, "profile": "a100"},
+    )
+    until, why = now + timedelta(hours=5), "Look at the failed frames."
+    wanted = resolve("notebook", spec, team=tenancy.team, until=until, reason=why)
+    Flavor.objects.update(allocated=F("gpus_total"))
+    asked = submit(wanted, by=ada, now=now)
+    Flavor.objects.update(allocated=0)
+    for _ in range(actions.MAX_LIVE - 1):
+        factories.notebook(tenancy, ada, gpus=0)
+    approve = partial(
+        decisions.approve, asked.pk, by=lead, expected_version=asked.version, now=now
+    )
+
+    # Whoever grants it reads whose notebooks they are.
+    with pytest.raises(Conflict, match="Ada Okafor runs 10 notebooks"):
+        held_up(approve, by=partial(launch, tenancy, ada, profile="cpu", key="two"))
+
+    asked.refresh_from_db()
+    assert asked.state == "waiting"
+    assert NotebookServer.objects.live().filter(owner=ada).count() == actions.MAX_LIVE
