@@ -98,7 +98,7 @@ def deprecate(slug: str, *, by: User, reason: str, successor: str = "") -> Profi
     Raises NoRight, BadInput for no such profile, no reason, or a successor that nobody can choose, Conflict where it is
     not published.
     """
-    profile, _ = _locked(slug, by=by)
+    profile, _ = _locked(slug, by=by, successor=successor)
     _require(profile, State.DEPRECATED)
     _say_why(profile, reason, successor)
     _move(profile, State.DEPRECATED)
@@ -112,7 +112,7 @@ def retire(slug: str, *, by: User, reason: str, successor: str = "") -> Profile:
 
     Raises as `deprecate`; Conflict is for one that is published.
     """
-    profile, _ = _locked(slug, by=by)
+    profile, _ = _locked(slug, by=by, successor=successor)
     if profile.state == State.RETIRED:
         return profile
     _require(profile, State.RETIRED)
@@ -171,10 +171,13 @@ def _save(
 
 
 def _locked(
-    slug: str, *, by: User, seen: int | None = None
+    slug: str, *, by: User, seen: int | None = None, successor: str = ""
 ) -> tuple[Profile, ProfileVersion]:
+    """A profile with its newest version; both it and its successor are locked, so that that one stays offered."""
     require_lead(by)
-    profile = Profile.objects.select_for_update(no_key=True).filter(slug=slug).first()
+    both = Profile.objects.filter(slug__in={slug, successor}).order_by("pk")
+    locked = {one.slug: one for one in both.select_for_update(no_key=True)}
+    profile = locked.get(slug)
     newest = profile.versions.first() if profile is not None else None
     if profile is None or newest is None:
         raise BadInput(

@@ -99,9 +99,13 @@ def offered() -> list[Offered]:
 
 def offered_instead(profile: Profile) -> Profile | None:
     """What people can choose in place of a profile: its successor, or the one that followed that; None without one."""
-    # This ends: a successor could be chosen when it was named, so each was retired later than the one before it.
-    following = profile.successor
+    # Each was retired later than the one before it, because a successor can be chosen when it is named; only where the
+    # database locks no rows, two that are retired at once may name each other.
+    following, gone = profile.successor, {profile.pk}
     while following is not None and following.state not in OFFERED:
+        if following.pk in gone:
+            return None
+        gone.add(following.pk)
         following = following.successor
     return following
 

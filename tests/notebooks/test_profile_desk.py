@@ -1,6 +1,7 @@
 """Profiles as platform leads maintain them: versions, states, files, who may, by page and API."""
 
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -17,10 +18,11 @@ from audit.models import Event
 from fleet.models import Cluster
 from notebooks.models import Profile, ProfileVersion
 from notebooks.profile_desk import actions
-from notebooks.profile_desk.kept import offered
+from notebooks.profile_desk.kept import offered, retired_words
 from notebooks.profiles.states import LEGAL, State
 from tests import factories
 from tests.calling import Caller
+from tests.concurrency.together import held_up
 from tests.notebooks.documents import A100, CPU
 from web.refusals import BadInput, Conflict, NoRight
 
@@ -191,6 +193,39 @@ def test_a_successor_that_is_retired_is_offered_no_longer(lead: User) -> None:
     actions.retire("larger", by=lead, reason="Older.")
     [one] = offered()
     assert (one.document.slug, one.successor) == ("cpu", "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_are_retired_at_once_do_not_name_each_other(lead: User) -> None:
+    two_deprecated(lead)
+    first = partial(actions.retire, "cpu", by=lead, reason="Old.", successor="larger")
+    other = partial(actions.retire, "larger", by=lead, reason="Old.", successor="cpu")
+
+    with pytest.raises(BadInput, match="cannot choose “larger” instead"):
+        held_up(first, by=other)
+
+    states = Profile.objects.values_list("slug", "state", "successor__slug")
+    assert [*states] == [("cpu", "deprecated", None), ("larger", "retired", "cpu")]
+
+
+def test_two_that_name_each_other_are_followed_once(lead: User) -> None:
+    two_deprecated(lead)
+    actions.retire("cpu", by=lead, reason="Old.", successor="larger")
+    profiles = Profile.objects.in_bulk(field_name="slug")
+    Profile.objects.filter(slug="larger").update(
+        state=State.RETIRED, successor=profiles["cpu"]
+    )
+
+    for profile in Profile.objects.all():
+        assert retired_words(profile).endswith("Choose another one.")
+
+
+def two_deprecated(lead: User) -> None:
+    """Two profiles that people can still choose, and that can be retired."""
+    publish(lead)
+    publish(lead, CPU.replace("slug: cpu", "slug: larger"))
+    for slug in ("cpu", "larger"):
+        actions.deprecate(slug, by=lead, reason="Old.")
 
 
 def test_a_published_profile_is_deprecated_before_it_is_retired_for_good(
