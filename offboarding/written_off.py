@@ -14,6 +14,7 @@ from django.db.models import Q, QuerySet
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation
+from allocations.use import over_quota
 from approvals.fulfilment import leaving as requests
 from approvals.models import Request
 from approvals.shares import actions as apart
@@ -94,6 +95,7 @@ def _lose(tenancy_id: int, *, now: datetime) -> None:
     place = leaving.locked(tenancy_id)
     if place.stands and not _is_told(place):
         telling.lost(place, now=now)
+    over_quota.forget(place, now=now)
     leaving.let_go_of_written_off(tenancy_id, actor=PORTAL, now=now)
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Max, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
 
 from fleet.models import Flavor
 from provisioning.models import Tenancy
@@ -18,8 +18,12 @@ class LeftoverQuerySet(models.QuerySet["Leftover"]):
         return self.filter(done_at=None)
 
     def due(self, now: datetime) -> "LeftoverQuerySet":
-        """Those whose cluster should be looked at."""
-        return self.open().filter(look_at__lte=now)
+        """Those whose cluster should be looked at; one that is written off answers no more."""
+        # Not by a join: an update of these rows, which is how they are claimed, has to see `look_at` itself once more.
+        lost = Tenancy.objects.filter(
+            pk=OuterRef("tenancy"), cluster__written_off_at__isnull=False
+        )
+        return self.open().filter(~Exists(lost), look_at__lte=now)
 
 
 class Leftover(models.Model):

@@ -150,8 +150,16 @@ def settle(tenancy_id: int, sight: Sight, *, now: datetime) -> None:
             _look_again(left, at=now + SOON)
         elif _deal_with(tenancy, left, sight.work, over=over, now=now):
             closed = True
-    if closed:
+    # What is being deleted meanwhile gets no other desired state.
+    if closed and tenancy.stands:
         refresh(tenancy, actor=PORTAL, now=now)
+
+
+def forget(tenancy: Tenancy, *, now: datetime) -> None:
+    """Deal with all that is left at a locked place that is lost with its cluster: nobody can look there any more."""
+    left = Leftover.objects.open().filter(tenancy=tenancy)
+    left.update(running=[], trouble="", done_at=now)
+    StoppedWork.objects.filter(tenancy=tenancy, done_at=None).update(done_at=now)
 
 
 def _deal_with(

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from allocations.models import Allocation
+from allocations.ends.actions import expire
+from allocations.models import Allocation, Leftover, StoppedWork
+from allocations.use import over_quota
 from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
@@ -98,6 +100,42 @@ def test_what_a_team_had_there_ends_with_it(scene: Scene) -> None:
     assert gone.count() == 4
     freed = Event.objects.get(kind="allocation.returned")
     assert freed.details["reason"] == "its cluster is gone for good"
+
+
+def test_nobody_looks_any_more_for_work_that_was_left_there(
+    scene: Scene, client: Client
+) -> None:
+    scene.ask(2, days=1.5)
+    held = Allocation.objects.get()
+    go_away(scene)
+    assert expire(held.pk, now=AWAY + DAY)
+    left = Leftover.objects.get()
+    work = {"tenancy": scene.tenancy, "uid": "u", "name": "n", "job": "Job train"}
+    StoppedWork.objects.create(leftover=left, **work, gpus=2, asked_at=LATER)
+    assert over_quota.due(LATER) == [scene.tenancy.pk]
+    write_off(scene.flavor.cluster_id, name="training", by=scene.priya, now=LATER)
+    assert over_quota.due(LATER) == []
+    assert over_quota.look(scene.tenancy.pk, now=lambda: LATER) is None
+    written_off.sweep(now=LATER)
+    reconcile(scene.tenancy.pk, now=lambda: LATER)
+    assert Tenancy.objects.get().stage == Stage.GONE
+    assert Leftover.objects.get().done_at == LATER
+    assert StoppedWork.objects.get().done_at == LATER
+    client.force_login(scene.ada)
+    page = client.get(f"/teams/{scene.team.slug}/").content.decode()
+    assert "no longer held" not in page
+
+
+def test_a_look_that_ends_after_its_place_was_let_go_of_wants_nothing_of_it(
+    scene: Scene,
+) -> None:
+    scene.ask(2, days=1.5)
+    assert expire(Allocation.objects.get().pk, now=AWAY + DAY)
+    factories.leave(scene.tenancy, to="removing", at=LATER)
+    before = Tenancy.objects.get().generation
+    over_quota.settle(scene.tenancy.pk, over_quota.Sight([], {}), now=LATER)
+    assert Leftover.objects.get().done_at == LATER
+    assert Tenancy.objects.get().generation == before
 
 
 def test_a_booking_there_is_cancelled(scene: Scene) -> None:
