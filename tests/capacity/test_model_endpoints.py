@@ -375,8 +375,7 @@ def test_a_deployment_that_failed_is_not_held_and_costs_nothing(here: Models) ->
     here.azure.admin("DELETE", "/sandbox/faults")
     here.time.pass_(minutes=11)
     here.work()
-    allocation.refresh_from_db()
-    assert allocation.charged_from is not None
+    assert Allocation.objects.get(pk=allocation.pk).charged_from is not None
     assert ModelEndpoint.objects.get().held == 30
 
 
