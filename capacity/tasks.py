@@ -81,10 +81,13 @@ def reconcile_model_account(account_id: int) -> None:
 @shared_task(name="capacity.tasks.reconcile_registry_accesses")
 def reconcile_registry_accesses() -> None:
     """Enqueue every access to the registry for which something is to be done; teams without one get theirs."""
-    registry.follow_all(now=clock.now())
-    due = RegistryAccess.objects.unfinished().due(clock.now()).order_by("requeue_at")
-    for access_id in due.values_list("pk", flat=True)[:MAX_AT_ONCE]:
-        enqueue_access(access_id)
+    try:
+        registry.follow_all(now=clock.now())
+    finally:
+        unfinished = RegistryAccess.objects.unfinished()
+        due = unfinished.due(clock.now()).order_by("requeue_at")
+        for access_id in due.values_list("pk", flat=True)[:MAX_AT_ONCE]:
+            enqueue_access(access_id)
 
 
 @shared_task(name="capacity.tasks.reconcile_registry_access")

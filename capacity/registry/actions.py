@@ -1,6 +1,7 @@
 """What changes about access to the registry: wanted for every team that is on the platform, and for no other."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from capacity.registry.models import RegistryAccess
 from capacity.retrying import require_lead, retry_now
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
+from reconciling.sweeping import for_each
 from web.refusals import Conflict
 
 MAX_AT_ONCE = 200
@@ -60,7 +62,10 @@ def follow(team: Team, *, now: datetime) -> None:
 
 
 def follow_all(*, now: datetime) -> None:
-    """The same for the teams whose access is not what follows, such as those from before there was a registry."""
+    """The same for the teams whose access is not what follows, such as those from before there was a registry.
+
+    A team at which it fails keeps no other from it; raises the failures together at the end.
+    """
     registry = registry_id()
     here = RegistryAccess.objects.filter(
         team=OuterRef("pk"),
@@ -77,8 +82,7 @@ def follow_all(*, now: datetime) -> None:
     teams = Team.objects.filter(Exists(elsewhere) | (Exists(here) & ~on_platform))
     if registry:
         teams = teams | Team.objects.filter(on_platform & ~Exists(here))
-    for team in teams.order_by("pk")[:MAX_AT_ONCE]:
-        follow(team, now=now)
+    for_each(teams.order_by("pk")[:MAX_AT_ONCE], partial(follow, now=now))
 
 
 @transaction.atomic

@@ -49,8 +49,12 @@ class Advice:
 
 
 def advice(days: Sequence[Day], *, reserved: int, usd_per_hour_each: Decimal) -> Advice:
-    """What the last fortnight suggests for a reservation of so many machines."""
-    recent = sorted(days, key=lambda one: one.day)[-LOOKED_BACK_DAYS:]
+    """What the last fortnight suggests for a reservation of so many machines.
+
+    Only days count on which it had all of them: before it grew, nothing could run on those that came later.
+    """
+    fortnight = sorted(days, key=lambda one: one.day)[-LOOKED_BACK_DAYS:]
+    recent = [one for one in fortnight if one.reserved_sum >= reserved * one.looks]
     if len(recent) < MIN_DAYS:
         return Advice(
             deed=Deed.WAIT,

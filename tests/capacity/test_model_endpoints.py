@@ -339,15 +339,13 @@ def test_an_account_that_azure_refuses_to_make_anew_is_asked_for_ever_less_often
     [account] = here.accounts
     here.services.begin_delete_account(GROUP, account.name)
     refuse(here, "accounts/[^/]+$")
-    here.azure.azure.asked.clear()
     here.time.pass_(minutes=6)
-    start, rows = here.time(), ModelAccount.objects.in_azure()
+    start, tries, rows = here.time(), 0, ModelAccount.objects.in_azure()
     while here.time() < start + timedelta(minutes=2):
         for pk in rows.due(here.time()).values_list("pk", flat=True):
-            engine.reconcile(pk, now=here.time)
+            tries += engine.reconcile(pk, now=here.time)
         here.time.pass_(seconds=2)
-    asked = [one for one in here.azure.azure.asked if one.startswith("PUT")]
-    assert 3 <= len(asked) <= 8
+    assert 3 <= tries <= 9
     row = ModelEndpoint.objects.select_related("account").get()
     assert (row.held, row.is_refused) == (0, True)
     assert "No more here." in row.refusal
@@ -360,11 +358,25 @@ def test_an_account_that_azure_refuses_to_make_anew_is_asked_for_ever_less_often
     assert (row.held, row.is_refused) == (30, False)
 
 
+def deploy_by_hand(here: Models) -> None:
+    """What somebody does past the portal in the team's account."""
+    [account] = here.accounts
+    said = {"model": "gpt-4o", "version": "2024-08-06", "sku": "Standard"}
+    here.services.begin_deploy(GROUP, account.name, "gpt-4o", **said, capacity=30)
+
+
 def test_a_deployment_that_failed_is_not_held_and_costs_nothing(here: Models) -> None:
+    failed = {"error": {"code": "AllocationFailed", "message": "It broke."}}
     allocation = here.grant(30)
-    failed = {"error": {"code": "InternalServerError", "message": "It broke."}}
     here.azure.fault("PUT", "deployments/", operation=failed, times=99)
-    here.work(rounds=30)
+    here.work(rounds=5)
+    assert here.deployed == {}
+    here.azure.admin("DELETE", "/sandbox/faults")
+    deploy_by_hand(here)
+    here.azure.fault("PUT", "deployments/", operation=failed, times=99)
+    deploy_by_hand(here)
+    here.time.pass_(minutes=11)
+    here.work()
     [account] = here.accounts
     found = here.services.deployments(GROUP, account.name)
     assert [(one.capacity, one.state) for one in found] == [(30, "Failed")]
@@ -373,8 +385,9 @@ def test_a_deployment_that_failed_is_not_held_and_costs_nothing(here: Models) ->
     assert (row.state, row.held) == (State.PENDING, 0)
     assert allocation.charged_from is None
     here.azure.admin("DELETE", "/sandbox/faults")
-    here.time.pass_(minutes=11)
-    here.work()
+    for _ in range(3):
+        here.time.pass_(minutes=11)
+        here.work()
     assert Allocation.objects.get(pk=allocation.pk).charged_from is not None
     assert ModelEndpoint.objects.get().held == 30
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from accounts.models import Team
 from audit.models import Event
+from capacity import tasks
 from capacity.models import RegistryAccess
 from capacity.registry import actions, plan
 from capacity.registry.plan import Grant, Step
@@ -308,6 +309,22 @@ def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
         here.time.pass_(minutes=3)
         here.work()
     assert here.who(WHOLE) == [(group_id(4), ACR_PULL)]
+
+
+def test_a_team_at_which_the_sweep_fails_keeps_no_other_from_its_access(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actions.follow_all(now=here.time())
+    # Its next generation is more than the database counts.
+    RegistryAccess.objects.update(is_wanted=False, generation=2**31 - 1)
+    other = factories.team("Zebra", entra_group=group_id(5))
+    told: list[int] = []
+    monkeypatch.setattr(tasks, "enqueue_access", told.append)
+    with pytest.raises(ExceptionGroup):
+        tasks.reconcile_registry_accesses()
+    access = RegistryAccess.objects.get(team=other)
+    assert access.is_wanted
+    assert access.pk in told
 
 
 def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
