@@ -22,6 +22,7 @@ from web.fields import INPUT
 # The earliest end moves on with the clock: for so long one that the page offers stays possible.
 STAYS_POSSIBLE = timedelta(minutes=15)
 MINUTE = timedelta(minutes=1)
+MAX_RULES = 2
 
 
 @dataclass(frozen=True)
@@ -213,8 +214,15 @@ def _rules(judged: Judged, answer: Evaluation) -> Iterator[str]:
         yield "Every rule would hold."
         return
     if gone:
-        yield f"No longer asks for people: {'; '.join(map(_rule, gone))}."
-    yield f"Still asks for people: {'; '.join(map(_rule, broken))}."
+        yield f"No longer asks for people: {_listed(gone)}."
+    yield f"Still asks for people: {_listed(broken)}."
+
+
+def _listed(rules: Sequence[Rule]) -> str:
+    """The first of them with their numbers; how many more there are, of more than can be read beside a form."""
+    more = len(rules) - MAX_RULES
+    said = "; ".join(map(_rule, rules[:MAX_RULES]))
+    return f"{said}; and {more} more" if more > 0 else said
 
 
 def _rule(rule: Rule) -> str:

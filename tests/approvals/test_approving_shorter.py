@@ -552,6 +552,21 @@ def test_the_page_says_beforehand_what_a_shorter_time_changes(scene: Scene) -> N
     ]
 
 
+def test_the_page_names_two_rules_and_says_how_many_more_there_are(
+    scene: Scene,
+) -> None:
+    request = asked_now(scene, 9)
+    later = (request.until - DAY).strftime(INPUT)
+    [still] = [
+        line
+        for line in checked(scene, request, count="8", until=later)["words"]
+        if line.startswith("Still asks for people: ")
+    ]
+    assert still.count(";") == 2
+    assert "; and " in still
+    assert still.endswith(" more.")
+
+
 def test_the_page_says_who_would_not_have_to_decide(scene: Scene) -> None:
     by_length(10)
     request = asked_now(scene, 5)
