@@ -68,11 +68,12 @@ def answer(plan: Named) -> list[Fact]:
             "in its namespace",
             f"{plan['quota']['before']} GPUs without it, {plan['quota']['after']} with it",
         ),
-        *_lines("then", plan["after_approval"] if _is_possible(plan) else ()),
+        *_lines("then", plan["after_approval"] if is_possible(plan) else ()),
     ]
 
 
-def _is_possible(plan: Named) -> bool:
+def is_possible(plan: Named) -> bool:
+    """Whether the policy or people may approve it."""
     return bool(plan["answer"]["outcome"] != "impossible")
 
 
@@ -89,7 +90,7 @@ def _reasons(plan: Named) -> list[Fact]:
     broken = [
         f"{one['text']}: {one['limit']}"
         for one in plan["answer"]["rules"]
-        if not one["holds"] and (one["blocks"] or _is_possible(plan))
+        if not one["holds"] and (one["blocks"] or is_possible(plan))
     ]
     size = plan["answer"]["route_size"] or {}
     if size.get("words"):
@@ -105,7 +106,7 @@ def _route(plan: Named) -> str:
         several = f"{one['quorum']} of the " if one["quorum"] > 1 else ""
         steps.append(f"{several}{one['words']} within {one['target_hours']} h")
     # What nobody may approve has a route all the same, which leads nowhere.
-    if not steps or not _is_possible(plan):
+    if not steps or not is_possible(plan):
         return ""
     usual = plan["usual_seconds"]
     usually = f"; it usually takes {words.duration(usual)}" if usual else ""

@@ -12,7 +12,7 @@ import click
 
 from qm import asking, awaiting, completing, moments, request_words, words
 from qm.calls import Portal, key_of
-from qm.commands.finding import held_under, known_team
+from qm.commands.finding import known_team, nothing_held
 from qm.commands.options import as_json, one_request, portal, unasked
 from qm.endings import Code, Ended
 from qm.option_types import WholeNumber, lower_case
@@ -21,17 +21,20 @@ from qm.sending import confirm, sent
 F = TypeVar("F", bound=Callable[..., Any])
 PURPOSES = ("training", "notebook", "inference", "other")
 USUAL_RENEWAL = timedelta(days=7)
+ADVICE = "It may have been sent. To send it again without a second request, add: --key "
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What is sent, where, and how it is told of; `key` was given by hand where this may be a repetition."""
+    """What is sent, where and under which key, how it is told of, and what to do where no answer is heard."""
 
     path: str
     body: Mapping[str, Any]
     facts: Sequence[tuple[str, object]]
-    question: str
     key: str
+    advice: str
+    # A key that was given by hand may have come before.
+    may_be_repeated: bool
 
 
 def sending(command: F) -> F:
@@ -137,20 +140,12 @@ def ask(dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any) -
         ("from", words.moment(body.get("starts_at"))),
         ("until", words.moment(body["until"])),
     ]
-    wanted = Ask("requests/", body, facts, "Ask for it?", given["key"])
     # The end of what begins at once moves with the clock: the same key takes the same end alone.
     same_end = f" --until {body['until']} instead of --for" if given["length"] else ""
-    advice = f"It may have been sent. To send it again without a second request, add: --key {key}{same_end}"
-    _asked(
-        api,
-        wanted,
-        key=key,
-        advice=advice,
-        dry_run=dry_run,
-        wait=wait,
-        is_sure=is_sure,
-        is_json=is_json,
+    wanted = Ask(
+        "requests/", body, facts, key, f"{ADVICE}{key}{same_end}", bool(given["key"])
     )
+    _asked(api, wanted, dry_run=dry_run, wait=wait, is_sure=is_sure, is_json=is_json)
 
 
 @click.command()
@@ -174,32 +169,31 @@ def renew(
 ) -> None:
     """Ask for the GPUs of a request to go on longer. It is judged as any ask; granted, they go on without a gap."""
     key, api = key_of(given["key"]), portal()
-    held = held_under(api, number)
+    request = api.get(f"requests/{number}/")
+    held = request["allocation"]
+    # Once it is granted, the same call finds nothing held any more, and its answer comes again.
+    if held is None and not (given["key"] and given["until"]):
+        raise nothing_held(request)
     until = asking.longer(
-        given, held_until=moments.read(held["until"]), usual=USUAL_RENEWAL
+        given,
+        held_until=moments.read((held or request)["until"]),
+        usual=USUAL_RENEWAL,
     )
     body = {"until": until, **({"reason": given["reason"]} if given["reason"] else {})}
+    present = words.moment((held or request)["until"])
     facts = [
-        ("renewal", f"{held['what']} for {held['team']['slug']}, of request {number}"),
-        ("until", f"{words.moment(until)}; {words.moment(held['until'])} as it is"),
+        (
+            "renewal",
+            f"{(held or {}).get('what') or request['name']}, of request {number}",
+        ),
+        ("for", request["team"]["slug"]),
+        ("until", f"{words.moment(until)}; {present} as it is"),
     ]
-    wanted = Ask(f"requests/{number}/renew/", body, facts, "Ask for it?", given["key"])
-    same_end = (
-        ""
-        if given["until"]
-        else f" --until {until}" + (" instead of --for" if given["length"] else "")
-    )
-    advice = f"It may have been sent. To send it again without a second request, add: --key {key}{same_end}"
-    _asked(
-        api,
-        wanted,
-        key=key,
-        advice=advice,
-        dry_run=dry_run,
-        wait=wait,
-        is_sure=is_sure,
-        is_json=is_json,
-    )
+    instead = " instead of --for" if given["length"] else ""
+    same_end = "" if given["until"] else f" --until {until}{instead}"
+    path, advice = f"requests/{number}/renew/", f"{ADVICE}{key}{same_end}"
+    wanted = Ask(path, body, facts, key, advice, bool(given["key"]))
+    _asked(api, wanted, dry_run=dry_run, wait=wait, is_sure=is_sure, is_json=is_json)
 
 
 def _what(api: Portal, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,8 +224,6 @@ def _asked(
     api: Portal,
     wanted: Ask,
     *,
-    key: str,
-    advice: str,
     dry_run: bool,
     wait: bool,
     is_sure: bool,
@@ -239,32 +231,44 @@ def _asked(
 ) -> None:
     """Tell what would be said to an ask, send it unless that is all that was wanted, and tell what was said."""
     plan = _previewed(api, wanted, is_sent=not dry_run)
-    if dry_run and is_json:
-        words.printed(plan)
-    elif plan is not None:
-        text = words.facts([*wanted.facts, *request_words.answer(plan)])
-        click.echo(text, err=not dry_run)
-        for sentence in request_words.vacancies(plan):
-            words.note(sentence)
-    if (
-        plan is not None
-        and plan["answer"]["outcome"] == "impossible"
-        and (dry_run or not wanted.key)
-    ):
-        raise Ended("It is not possible as it stands: nothing is sent.", Code.REFUSED)
+    if plan is not None:
+        _tell(plan, wanted, is_dry=dry_run, is_json=is_json)
     if dry_run:
         return words.note("Nothing is sent. To send it, leave out --dry-run.")
-    confirm(wanted.question, is_sure=is_sure)
-    found = sent(api, wanted.path, wanted.body, key=key, advice=advice)
+    confirm("Ask for it?", is_sure=is_sure)
+    found = sent(api, wanted.path, wanted.body, key=wanted.key, advice=wanted.advice)
     words.note(f"Sent: {api.url}/requests/{found['id']}")
-    if not wait:
+    return _answered(api, found, wait=wait, is_json=is_json)
+
+
+def _tell(plan: Mapping[str, Any], wanted: Ask, *, is_dry: bool, is_json: bool) -> None:
+    """Write what would be said; raises Ended for what is not possible, unless it may be a repetition."""
+    if is_dry and is_json:
+        words.printed(plan)
+    else:
+        text = words.facts([*wanted.facts, *request_words.answer(plan)])
+        click.echo(text, err=not is_dry)
+        for sentence in request_words.vacancies(plan):
+            words.note(sentence)
+    may_be_done = wanted.may_be_repeated and not is_dry
+    if not (request_words.is_possible(plan) or may_be_done):
+        raise Ended("It is not possible as it stands: nothing is sent.", Code.REFUSED)
+
+
+def _answered(
+    api: Portal, found: Mapping[str, Any], *, wait: bool, is_json: bool
+) -> None:
+    """Tell of a request that was sent, and stay with it as long as was asked for."""
+    if wait:
+        found = awaiting.wait(api, found)
+    else:
         words.note(request_words.progress(found))
-    over = awaiting.wait(api, found) if wait else None
     if is_json:
-        words.printed(over or found)
+        words.printed(found)
     else:
         click.echo(found["id"])
-    return awaiting.ended(over) if over else None
+    if wait:
+        awaiting.ended(found)
 
 
 def _previewed(api: Portal, wanted: Ask, *, is_sent: bool) -> Any:
@@ -275,6 +279,7 @@ def _previewed(api: Portal, wanted: Ask, *, is_sent: bool) -> Any:
     try:
         return api.post(f"{wanted.path}preview/", wanted.body)
     except Ended as ended:
-        if not (is_sent and wanted.key and ended.exit_code == Code.REFUSED):
+        may_be_done = wanted.may_be_repeated and is_sent
+        if not (may_be_done and ended.exit_code == Code.REFUSED):
             raise
         return None

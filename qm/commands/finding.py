@@ -51,14 +51,6 @@ def _of_name(api: Portal, word: str) -> list[dict[str, Any]]:
     return [one for one in rows if one["name"] == word]
 
 
-def held_under(api: Portal, number: int) -> dict[str, Any]:
-    """The allocation that is held under a request, or booked; raises Ended where nothing is."""
-    request = api.get(f"requests/{number}/")
-    if request["allocation"] is None:
-        raise nothing_held(request)
-    return dict(request["allocation"])
-
-
 def nothing_held(request: Mapping[str, Any]) -> Ended:
     """The refusal of what can only be done with what is held."""
     waits = request["state"] == "waiting"

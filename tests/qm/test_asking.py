@@ -17,6 +17,7 @@ from qm import asking, moments
 from qm.endings import Ended
 from scripts.packages import ROOT
 from tests.qm.asked import (
+    ENDED,
     GRANTED,
     HELD,
     IMPOSSIBLE,
@@ -195,6 +196,22 @@ def test_under_a_key_that_came_before_it_is_sent_whatever_would_be_said_now(
     assert len(portal.sent(SEND)) == 2
 
 
+def test_a_renewal_that_was_granted_meanwhile_is_answered_again_under_its_key(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=ENDED)]
+    portal.answers[f"{RENEW}preview/"] = [problem(409, "not_held", "Not any more.")]
+    again = ("renew", "17", "--until", "2026-12-09T10:00:00Z")
+    done = terminal(*again, "--key", "mine")
+    assert (done.exit_code, done.stdout) == (0, "18\n"), done.stderr
+    assert (
+        terminal(*again).exit_code
+        == terminal("renew", "17", "--key", "x").exit_code
+        == 3
+    )
+    assert [one.headers["Idempotency-Key"] for one in portal.sent(RENEW)] == ["mine"]
+
+
 def test_a_refusal_names_the_option_at_fault(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
@@ -237,7 +254,7 @@ def test_a_renewal_adds_a_week_to_the_present_end_unless_told_otherwise(
 ) -> None:
     done = terminal("renew", "17", "--reason", "One epoch more.")
     assert (done.exit_code, done.stdout) == (0, "18\n"), done.stderr
-    assert "2 × A100 for vision, of request 17" in done.stderr
+    assert "renewal           2 × A100, of request 17\n" in done.stderr
     assert "2026-12-09 10:00 UTC; 2026-12-02 10:00 UTC as it is" in done.stderr
     terminal("renew", "17", "--for", "12h")
     terminal("renew", "17", "--until", "2026-12-04", "--dry-run")

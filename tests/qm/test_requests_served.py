@@ -1,5 +1,7 @@
 """Against a portal that is served: asking for GPUs, following the request, renewing it and giving back."""
 
+from datetime import timedelta
+
 from approvals.models import Request
 from tests.qm.conftest import Signed
 from tests.qm.test_runs import cells
@@ -32,10 +34,15 @@ def test_gpus_are_asked_for_held_renewed_and_given_back(signed: Signed) -> None:
     held = cells(signed.terminal("allocations").stdout)
     assert any(row.startswith(f"{number} 1 × A100 ") for row in held)
 
-    renewed = signed.terminal("renew", number, "--for", "1d", "--reason", "Longer.")
+    later = Request.objects.get(pk=number).until + timedelta(days=1)
+    end = later.strftime("%Y-%m-%dT%H:%M:%SZ")
+    renew = ("renew", number, "--until", end, "--reason", "Longer.", "--key", "more")
+    renewed = signed.terminal(*renew)
     assert renewed.exit_code == 0, renewed.stderr
     longer = renewed.stdout.strip()
     assert Request.objects.get(pk=longer).renews_id == int(number)
+    assert signed.terminal(*renew).stdout.strip() == longer
+    assert Request.objects.count() == before + 2
 
     gone = signed.terminal("give-back", longer)
     assert (gone.exit_code, gone.stderr) == (
