@@ -176,6 +176,7 @@ CODES: Mapping[str, str] = {
     "not_enough_exists": "The cluster does not have this many GPUs any more.",
     "not_enough_free": "By now too few GPUs are free.",
     "not_enough_quota": "Fewer tokens a minute, or machines, are left of the subscription's quota.",
+    "not_for_a_team": "A team's token asks for nothing and decides nothing.",
     "not_for_this_team": "The cluster or the kind of GPU is another team's own.",
     "not_for_you": "Those who see every team see how deciding goes.",
     "not_found": "There is no such thing, or it is not yours to see.",

@@ -9,6 +9,7 @@ import time_machine
 from django.db import IntegrityError, transaction
 from django.test import Client
 
+from accounts.models import User
 from allocations import actions as allocations
 from allocations import renewals as renewable
 from allocations.budgets import actions as budget_actions
@@ -298,9 +299,9 @@ def test_what_is_given_back_while_it_is_approved_is_kept_by_nobody(
     _, second, held = waiting_renewal(scene)
     locked = asking.locked
 
-    def slower(asked: Wanted, *, now: datetime) -> Wanted:
+    def slower(asked: Wanted, *, owner: User, now: datetime) -> Wanted:
         ends.give_back(held.pk, gpus=None, by=scene.ada, now=LATER)
-        return locked(asked, now=now)
+        return locked(asked, owner=owner, now=now)
 
     monkeypatch.setattr(deciding, "locked", slower)
     with pytest.raises(Conflict, match="was given back"):

@@ -42,6 +42,7 @@ def test_what_the_policy_approves_is_told_with_what_was_asked(
         "usd": str(request.usd),
         "starts_at": None,
         "until": (NOW + 3 * DAY).isoformat().replace("+00:00", "Z"),
+        "approved_until": (NOW + 3 * DAY).isoformat().replace("+00:00", "Z"),
         "purpose": "training",
         "state": "approved",
         "content_version": 1,

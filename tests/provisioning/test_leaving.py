@@ -55,6 +55,8 @@ def retain(place: Place, *, days: float = 30) -> None:
         actor=PORTAL,
         now=place.time,
     )
+    # Work stops on the cluster at once.
+    Tenancy.objects.filter(pk=place.tenancy.pk).update(drained_at=place.time)
 
 
 def removing(place: Place) -> None:
