@@ -143,10 +143,9 @@ class User(Row, AbstractBaseUser):
         return self.is_active and bool(HOLDERS[permission] & self.roles)
 
     @property
-    def may_call(self) -> bool:
-        """Whether tokens act as this account: as a team's pipelines, or a person whom the directory has not blocked."""
-        is_known = self.pipelines_of_id is not None or bool(self.roles)
-        return self.is_active and is_known
+    def is_somebody(self) -> bool:
+        """Whether this is a team's pipelines, or a person of whom the directory knows: who has lost it has no role."""
+        return self.pipelines_of_id is not None or bool(self.roles)
 
     def is_out(self, now: datetime) -> bool:
         """Whether this person is out of office, as far as is known: who cannot be known about is at work."""

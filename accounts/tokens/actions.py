@@ -131,7 +131,7 @@ def _made(
     name = checked_name(name, field="name")
     # Two that are made at once count each other, and one that is made while its person's access ends is not made.
     owner = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if not owner.may_call:
+    if not (owner.is_active and owner.is_somebody):
         raise NoRight(
             "This account is disabled. Ask your administrator.", code="account_disabled"
         )

@@ -59,6 +59,25 @@ WHO = [
         TOKEN_ENDS,
     ),
     Guard(
+        "accounts.authentication:_by_token",
+        "not token.user.is_somebody",
+        "False",
+        "tests.accounts.test_page_tokens:test_a_token_of_a_person_without_any_role_opens_nothing",
+    ),
+    Guard(
+        "accounts.tokens.actions:_made",
+        "not (owner.is_active and owner.is_somebody)",
+        "False",
+        "tests.accounts.test_page_tokens:test_no_token_is_made_for_somebody_whose_access_ends_at_this_moment",
+    ),
+    Guard(
+        "accounts.tokens.actions:create_team_token",
+        "scope not in TEAM_SCOPES",
+        "False",
+        "tests.accounts.test_team_tokens:test_none_may_ask_or_decide",
+        {"scope": "ask"},
+    ),
+    Guard(
         "accounts.directory.freshness:check",
         "if known is None or known < now - CONFIRMED_FOR:",
         "if False:",
@@ -505,7 +524,7 @@ LEAVING = [
     ),
     Guard(
         "provisioning.leaving:remove",
-        "tenancy.retained_until > now",
+        "kept_until > now",
         "False",
         LEAVE + "test_before_its_date_nothing_is_drained_and_nothing_deleted",
     ),
