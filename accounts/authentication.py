@@ -135,7 +135,7 @@ def _by_token(secret: str) -> tuple[User, ApiToken]:
         .prefetch_related("user__roles_held")
     )
     token = rows.filter(digest=ApiToken.hash_of(secret)).first()
-    if token is None or not token.user.is_somebody:
+    if token is None or token.user.is_blocked:
         raise AuthenticationFailed("This token is unknown, expired or revoked.")
     if token.last_used_at is None or now - token.last_used_at > LAST_USE_KNOWN_TO:
         # A database that is full or holds the row must not keep anybody from reading.

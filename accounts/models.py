@@ -108,13 +108,6 @@ class User(Row, AbstractBaseUser):
         return tuple(Team.objects.of_member(self))
 
     @property
-    def led_teams(self) -> "TeamQuerySet":
-        """The teams this person leads."""
-        return Team.objects.filter(
-            memberships__user=self.pk, memberships__part=Membership.Part.LEAD
-        )
-
-    @property
     def may_onboard(self) -> bool:
         """Whether it is offered: who sees every team in order to look at them has none to bring on board."""
         return self.may(Permission.ONBOARD_ANY_GROUP) or not self.may(
@@ -142,10 +135,15 @@ class User(Row, AbstractBaseUser):
         """Whether one of the roles held gives this permission."""
         return self.is_active and bool(HOLDERS[permission] & self.roles)
 
+    def leads(self, team: "Team") -> bool:
+        """Whether this person is a lead of the team now."""
+        mine = self.memberships.filter(team=team, part=Membership.Part.LEAD)
+        return self.is_active and mine.exists()
+
     @property
-    def is_somebody(self) -> bool:
-        """Whether this is a team's pipelines, or a person of whom the directory knows: who has lost it has no role."""
-        return self.pipelines_of_id is not None or bool(self.roles)
+    def is_blocked(self) -> bool:
+        """Whether the directory has blocked this person, who has no role left; a team's pipelines never had one."""
+        return self.pipelines_of_id is None and not self.roles
 
     def is_out(self, now: datetime) -> bool:
         """Whether this person is out of office, as far as is known: who cannot be known about is at work."""
@@ -234,5 +232,5 @@ from accounts.cost_centres.models import CostCentre  # noqa: E402
 from accounts.directory.models import AccessLoss, DirectoryBrake, Doubt  # noqa: E402
 from accounts.directory.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins.models import Delegation  # noqa: E402
-from accounts.teams import Membership, Project, Team, TeamQuerySet  # noqa: E402
+from accounts.teams import Membership, Project, Team  # noqa: E402
 from accounts.tokens.models import ApiToken, Idempotency  # noqa: E402

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts.directory import freshness
-from accounts.models import Membership, Team, User
+from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.tokens.actions import revoke_team_tokens
 from audit.actors import PORTAL, Actor
@@ -46,14 +46,7 @@ class Wish:
 
 def may_ask(team: Team, user: User) -> bool:
     """Whether this person may ask for the team to leave: its leads and platform leads."""
-    if user.may(Permission.REMOVE_TEAMS):
-        return True
-    return (
-        user.is_active
-        and Membership.objects.filter(
-            team=team, user=user, part=Membership.Part.LEAD
-        ).exists()
-    )
+    return user.may(Permission.REMOVE_TEAMS) or user.leads(team)
 
 
 @transaction.atomic
@@ -201,7 +194,6 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
             code="deleting_has_begun",
         )
     found.took_gpus = any(place.stage == Stage.RETAINED for place in places)
-    _save(found, "took_gpus")
     _end(found, Departure.End.RESTORED, by=by.name, now=now)
     telling.restored(found, by=by, now=now)
     for place in places:
@@ -375,7 +367,7 @@ def _lock_places(found: Departure) -> list[Tenancy]:
 
 def _end(found: Departure, end: str, *, by: str, now: datetime) -> None:
     found.end, found.ended_at, found.ended_by = end, now, by
-    _save(found, "end", "ended_at", "ended_by")
+    _save(found, "end", "ended_at", "ended_by", "took_gpus")
     found.places.update(is_open=False)
 
 

@@ -18,7 +18,7 @@ from accounts.memberships import (
     members_by_group,
     record_parts,
 )
-from accounts.models import GroupHeld, Membership, Team, User
+from accounts.models import GroupHeld, Team, User
 from accounts.roles import Permission, Role
 from accounts.tokens.actions import rename_pipelines
 from allocations.changes import refresh
@@ -71,10 +71,7 @@ def may_change(team: Team, user: User) -> bool:
     """Whether this person may change the team: its owner, its leads, platform leads."""
     if user.may(Permission.MANAGE_TEAMS):
         return True
-    is_lead = Membership.objects.filter(
-        team=team, user=user, part=Membership.Part.LEAD
-    ).exists()
-    return user.is_active and (team.accountable.pk == user.pk or is_lead)
+    return user.leads(team) or (user.is_active and team.accountable_id == user.pk)
 
 
 def check_may_change(team: Team, user: User) -> None:

@@ -61,7 +61,7 @@ def create_team_token(
     """
     # Who is being taken out of the team at this moment is waited for.
     User.objects.select_for_update(no_key=True).get(pk=by.pk)
-    if not leads(by, team):
+    if not by.leads(team):
         raise NoRight(NOT_A_LEAD, code="not_a_lead")
     if scope not in TEAM_SCOPES:
         raise BadInput(
@@ -77,14 +77,9 @@ def create_team_token(
     return token, secret
 
 
-def leads(user: User, team: Team) -> bool:
-    """Whether this person leads the team."""
-    return user.is_active and user.led_teams.filter(pk=team.pk).exists()
-
-
 def check_may_see(user: User, team: Team) -> None:
     """Let those pass who may see which tokens a team has; raises NoRight for everybody else."""
-    if not (user.may(Permission.MANAGE_ACCESS) or leads(user, team)):
+    if not (user.may(Permission.MANAGE_ACCESS) or user.leads(team)):
         raise NoRight(NOT_FOR_EYES, code="not_a_lead")
 
 
@@ -131,7 +126,7 @@ def _made(
     name = checked_name(name, field="name")
     # Two that are made at once count each other, and one that is made while its person's access ends is not made.
     owner = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if not (owner.is_active and owner.is_somebody):
+    if owner.is_blocked or not owner.is_active:
         raise NoRight(
             "This account is disabled. Ask your administrator.", code="account_disabled"
         )

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.roles import Permission
+from accounts.teams import Membership
 from web.rows import Row
 
 if TYPE_CHECKING:
@@ -35,9 +36,8 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         """A person's own, those of teams they lead; everybody's for who looks after access: a leak cannot wait."""
         if user.may(Permission.MANAGE_ACCESS):
             return self
-        return self.filter(
-            Q(user=user.pk) | Q(user__pipelines_of__in=user.led_teams.values("pk"))
-        )
+        led = user.memberships.filter(part=Membership.Part.LEAD).values("team")
+        return self.filter(Q(user=user.pk) | Q(user__pipelines_of__in=led))
 
     def of_team(self, team: "Team") -> "ApiTokenQuerySet":
         """Those that act as this team's pipelines."""

@@ -72,7 +72,7 @@ def team_tokens(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "team": team,
         "form": TeamTokenForm() if secret else form,
-        "may_make": actions.leads(user, team),
+        "may_make": user.leads(team),
         "secret": secret,
         "token": new_key(),
         **_lists(rows),

@@ -60,13 +60,13 @@ WHO = [
     ),
     Guard(
         "accounts.authentication:_by_token",
-        "not token.user.is_somebody",
+        "token.user.is_blocked",
         "False",
         "tests.accounts.test_page_tokens:test_a_token_of_a_person_without_any_role_opens_nothing",
     ),
     Guard(
         "accounts.tokens.actions:_made",
-        "not (owner.is_active and owner.is_somebody)",
+        "owner.is_blocked or not owner.is_active",
         "False",
         "tests.accounts.test_page_tokens:test_no_token_is_made_for_somebody_whose_access_ends_at_this_moment",
     ),
