@@ -14,7 +14,7 @@ from allocations.models import Budget
 from allocations.sync import keep_in_step
 from allocations.use import idle as idling
 from allocations.use import measuring as use
-from allocations.use import over_quota as unheld
+from allocations.use import over_quota
 from audit import clock
 from reconciling.sweeping import for_each
 
@@ -68,14 +68,14 @@ def end_notebooks() -> None:
 @shared_task(name="allocations.tasks.look_at_work")
 def look_at_work() -> None:
     """Ring for every tenancy on which work may outlive what is held; a cluster that is away delays no other."""
-    for tenancy_id in unheld.due(clock.now()):
+    for tenancy_id in over_quota.due(clock.now()):
         look_at_work_of.apply_async(args=[tenancy_id], expires=30)
 
 
 @shared_task(name="allocations.tasks.look_at_work_of")
 def look_at_work_of(tenancy_id: int) -> None:
     """See what runs beyond what one tenancy holds, and stop what is due; does nothing when another worker is at it."""
-    unheld.look(tenancy_id, now=clock.now)
+    over_quota.look(tenancy_id, now=clock.now)
 
 
 @shared_task(name="allocations.tasks.keep_in_step")

@@ -93,6 +93,17 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
         return self.select_related(*(f"allocation__{name}" for name in MADE_BY))
 
+    def with_asked(self) -> "RequestQuerySet":
+        """With the rows by which what was asked for is judged."""
+        return self.select_related(
+            "team",
+            "requester",
+            "flavor__cluster",
+            "tenancy__team",
+            "tenancy__cluster",
+            "renews",
+        )
+
     def held(self) -> "RequestQuerySet":
         """Granted, and not ended."""
         return self.filter(

@@ -4,11 +4,10 @@ from functools import partial
 
 from celery import shared_task
 
-from approvals.decisions import escalation as clockwork
-from approvals.decisions import rerouting
+from approvals.decisions import escalation, rerouting
 from approvals.decisions import seats_from_directory as filling
 from approvals.fulfilment import free_again
-from approvals.judging import reevaluation as judging_again
+from approvals.judging import reevaluation
 from approvals.models import Request
 from approvals.renewals import renewing, voiding
 from approvals.requests import actions
@@ -28,7 +27,7 @@ def lapse() -> None:
 def look_at_routes() -> None:
     """Remind, find stand-ins and pass on where it is due, each request in a transaction of its own."""
     now = clock.now()
-    for_each(clockwork.due(now), partial(clockwork.look, now=now))
+    for_each(escalation.due(now), partial(escalation.look, now=now))
 
 
 @shared_task(name="approvals.tasks.fill_seats")
@@ -37,15 +36,15 @@ def fill_seats() -> None:
     filling.fill_due(clock.now())
 
 
-@shared_task(name="approvals.tasks.judge_again")
-def judge_again() -> None:
+@shared_task(name="approvals.tasks.grant_if_automatic")
+def grant_if_automatic() -> None:
     """Grant what waits and the policy approves by now, oldest first, and have the rest decided by whom it names.
 
     Each in a transaction of its own.
     """
     now = clock.now()
     try:
-        judging_again.sweep(now)
+        reevaluation.sweep(now)
     finally:
         # Whatever ends the first sweep keeps nobody from being routed.
         rerouting.sweep(now)

@@ -20,7 +20,7 @@ from audit.events import Kind
 from audit.log import record
 from capacity.registry import actions as registry
 from fleet.models import Environment
-from offboarding import notices as telling
+from offboarding import notices
 from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
 from offboarding.preview import seen
 from provisioning import leaving
@@ -84,7 +84,7 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
         raise Conflict(
             "Somebody asked for this a moment ago.", code="is_leaving"
         ) from error
-    telling.asked(made, by=by, now=now)
+    notices.asked(made, by=by, now=now)
     _tell(
         Kind.DEPARTURE_ASKED,
         made,
@@ -153,7 +153,7 @@ def confirm(
     found.leaves_at = max(found.leaves_at, now)
     found.confirmed_by, found.confirmed_at = by, now
     _save(found, "leaves_at", "confirmed_by", "confirmed_at")
-    telling.confirmed(found, now=now)
+    notices.confirmed(found, now=now)
     for place in places:
         leaving.announce(
             place.pk,
@@ -195,7 +195,7 @@ def restore(departure_id: int, *, by: User, now: datetime) -> Departure:
         )
     found.took_gpus = any(place.stage == Stage.RETAINED for place in places)
     _end(found, Departure.End.RESTORED, by=by.name, now=now)
-    telling.restored(found, by=by, now=now)
+    notices.restored(found, by=by, now=now)
     for place in places:
         leaving.restore(place.pk, actor=by.as_actor(), now=now)
     _tell(
@@ -221,7 +221,7 @@ def hold_back(departures: Iterable[int], *, now: datetime) -> None:
     if not found:
         return
     Departure.objects.filter(pk__in=[row.pk for row in found]).update(held_back_at=now)
-    telling.held_back(found, now=now)
+    notices.held_back(found, now=now)
     record(
         Kind.DEPARTURE_BRAKED,
         actor=PORTAL,
@@ -267,7 +267,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     _mark(found, leaves_at=None)
     _end(found, Departure.End.GONE, by=actor.name, now=now)
     registry.follow(found.team, now=now)
-    telling.gone(found, now=now)
+    notices.gone(found, now=now)
     if found.is_whole:
         revoke_team_tokens(found.team, actor=actor, now=now)
     _tell(Kind.DEPARTURE_DONE, found, actor)

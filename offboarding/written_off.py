@@ -20,7 +20,7 @@ from approvals.models import Request
 from approvals.shares import actions as apart
 from audit.actors import PORTAL
 from fleet.models import Cluster
-from offboarding import notices as telling
+from offboarding import notices
 from offboarding.actions import leave_out_written_off
 from offboarding.sweep import end_what_has_data, give_back
 from provisioning import leaving
@@ -94,7 +94,7 @@ def let_go(tenancy_id: int, *, now: datetime) -> None:
 def _lose(tenancy_id: int, *, now: datetime) -> None:
     place = leaving.locked(tenancy_id)
     if place.stands and not _is_told(place):
-        telling.lost(place, now=now)
+        notices.lost(place, now=now)
     over_quota.forget(place, now=now)
     leaving.let_go_of_written_off(tenancy_id, actor=PORTAL, now=now)
 

@@ -79,7 +79,7 @@ SCHEDULE = {
         "options": {"expires": 60},
     },
     "judge again what waits": {
-        "task": "approvals.tasks.judge_again",
+        "task": "approvals.tasks.grant_if_automatic",
         "schedule": 5.0,
         "options": {"expires": 10},
     },

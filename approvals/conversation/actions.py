@@ -7,9 +7,8 @@ from django.db import transaction
 
 from accounts.models import User
 from allocations.budgets import balances as budgets
-from approvals import notices as telling
-from approvals.decisions import deciders
-from approvals.decisions import escalation as clockwork
+from approvals import notices
+from approvals.decisions import deciders, escalation
 from approvals.decisions.routing import open_step
 from approvals.events import record_event
 from approvals.models import Comment, Decision, Request, Revision
@@ -73,7 +72,7 @@ def edit(
             "Nothing is different from what you asked for already.",
             code="nothing_changed",
         )
-    others = telling.taking_part(request, but=by)
+    others = notices.taking_part(request, but=by)
     budgets.settle(request.hold, parts={}, now=now, why="changed by who asked")
     move(
         request,
@@ -89,7 +88,7 @@ def edit(
         verdict__in=Decision.VOTES, content_version__lt=request.content_version
     )
     void = "; earlier votes are void" if voted.exists() else ""
-    telling.waits_no_more(request)
+    notices.waits_no_more(request)
     lead = f"{by.name} changed it ({in_words(found)}){void}."
     with together():
         # What was asked stands before what came of it.
@@ -102,8 +101,8 @@ def edit(
             **answer_told(judged),
         )
         passed = settle_verdict(request, judged, by=by, now=now, lead=lead)
-        telling.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
-        clockwork.write_down(request, passed)
+        notices.changed(request, lead, to=_not_asked(others, request, now=now), now=now)
+        escalation.write_down(request, passed)
     return request
 
 
@@ -159,7 +158,7 @@ def comment(request_id: int, *, by: User, text: str, now: datetime) -> Comment:
     )
     request = rows.get(pk=request_id)
     made = Comment.objects.create(request=request, by=by, text=text, at=now)
-    telling.commented(request, text, by=by, now=now)
+    notices.commented(request, text, by=by, now=now)
     record_event(Kind.REQUEST_COMMENTED, request, actor=by.as_actor())
     return made
 

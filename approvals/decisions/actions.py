@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 
 from accounts.directory import freshness
 from accounts.models import Delegation, User
-from approvals import notices as telling
-from approvals.decisions import escalation as clockwork
+from approvals import notices
+from approvals.decisions import escalation
 from approvals.decisions.deciders import has_voted, seat_for
 from approvals.decisions.routing import Key, go_on, key_of, open_next, open_step, pause
 from approvals.decisions.shortening import approved_end
@@ -112,7 +112,7 @@ def approve(
                 what = request.name(wanted)
                 record_approval(Kind.REQUEST_APPROVED, request, what=what)
                 grant(request, judged, count=wanted, actor=by.as_actor(), now=now)
-                telling.decided(
+                notices.decided(
                     request,
                     "approved",
                     by=by,
@@ -124,10 +124,10 @@ def approve(
             return request
         turn = Request.Turn.APPROVER
         _wait_on(request, judged, now=now, turn=turn, answer_by=None)
-        telling.waits_no_more(request)
-        passed = clockwork.begin(request, following, now=now)
+        notices.waits_no_more(request)
+        passed = escalation.begin(request, following, now=now)
     record_approval(Kind.REQUEST_STEP_DONE, request)
-    clockwork.write_down(request, passed)
+    escalation.write_down(request, passed)
     return request
 
 
@@ -170,7 +170,7 @@ def reject(
     )
     Step.objects.filter(pk=step.pk).update(done_at=now)
     close(request, State.REJECTED, now=now)
-    telling.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
+    notices.decided(request, "rejected", by=by, reason=reason, now=now, seat_of=seat_of)
     record_event(
         Kind.REQUEST_REJECTED,
         request,
@@ -211,7 +211,7 @@ def ask_back(
         request.until_now, now + timedelta(days=policy_in_force(now)[1].lapse_days)
     )
     move(request, now=now, turn=Request.Turn.REQUESTER, answer_by=answer_by)
-    telling.asked_back(request, question.strip(), by=by, now=now)
+    notices.asked_back(request, question.strip(), by=by, now=now)
     record_event(
         Kind.REQUEST_ASKED_BACK, request, actor=by.as_actor(), question=question
     )
@@ -238,17 +238,7 @@ def _locked(
 ) -> tuple[Request, Step, User]:
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
-        Request.objects.locked()
-        .select_related(
-            "team",
-            "requester",
-            "flavor__cluster",
-            "tenancy__team",
-            "tenancy__cluster",
-            "renews",
-            "hold",
-        )
-        .get(pk=request_id)
+        Request.objects.locked().with_asked().select_related("hold").get(pk=request_id)
     )
     if request.requester_id == by.pk:
         raise NoRight("Nobody decides their own request.", code="self_approval")

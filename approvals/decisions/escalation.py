@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from accounts import people
 from accounts.actions import object_ids
 from accounts.models import DirectoryBrake, User
-from approvals import notices as telling
+from approvals import notices
 from approvals.decisions import deciders
 from approvals.decisions.route_words import upper
 from approvals.decisions.routing import open_step
@@ -132,7 +132,7 @@ def begin(request: Request, step: Step, *, now: datetime, lead: str = "") -> lis
     What was done is for `write_down`, when nothing else is to be locked any more.
     """
     done = pass_over(request, step, now=now, tell=False)
-    telling.waits(request, step, lead=lead, now=now)
+    notices.waits(request, step, lead=lead, now=now)
     return done
 
 
@@ -177,7 +177,7 @@ def _manager(request: Request, step: Step, *, now: datetime, tell: bool) -> list
     if found is not None:
         if tell:
             lead = f"{upper(step.words)} {_reason(step, why)}, so this is for you."
-            telling.waits(request, step, to=[found], lead=lead, now=now)
+            notices.waits(request, step, to=[found], lead=lead, now=now)
         return [Done(Kind.REQUEST_ESCALATED, found.name, why)]
     if step.escalated_at is not None:
         return []
@@ -248,7 +248,7 @@ def _escalate(request: Request, step: Step, *, now: datetime) -> list[Done]:
 
 
 def _tell_again(request: Request, step: Step, *, now: datetime) -> Done:
-    telling.waits(
+    notices.waits(
         request,
         step,
         lead="It still waits for you.",
@@ -267,7 +267,7 @@ def _pass_on(
     if tell:
         lead = f"{upper(step.words)} {_reason(step, why)}, so it is passed on to you."
         level = [user for user in holders(to) if user.pk != request.requester_id]
-        telling.waits(
+        notices.waits(
             request,
             step,
             to=people.at_work(level, now=now),

@@ -13,7 +13,7 @@ from allocations.budgets import money
 from allocations.budgets.totals import total
 from allocations.models import Allocation
 from allocations.use.measuring import trend
-from approvals import notices as telling
+from approvals import notices
 from approvals.conversation import page as talk
 from approvals.conversation.page import Edited, Remark
 from approvals.decisions import route_words, triage
@@ -482,7 +482,7 @@ def changed_since(request: Request, version: int, *, now: datetime) -> list[str]
     ]
     happened += talk.edited(request, now=now)
     changes = request.reroutings.select_related("policy")
-    happened += [(changed.at, telling.rerouting_words(changed)) for changed in changes]
+    happened += [(changed.at, notices.rerouting_words(changed)) for changed in changes]
     said = [words for _, words in sorted(happened)[-missed:]] if missed else []
     if request.state in (State.WITHDRAWN, State.LAPSED):
         said.append(

@@ -13,9 +13,8 @@ from django.db import transaction
 
 from accounts import people
 from accounts.models import User
-from approvals import notices as telling
-from approvals.decisions import deciders
-from approvals.decisions import escalation as clockwork
+from approvals import notices
+from approvals.decisions import deciders, escalation
 from approvals.decisions.actions import stops
 from approvals.decisions.route_words import upper
 from approvals.decisions.routing import (
@@ -29,30 +28,24 @@ from approvals.decisions.routing import (
     start,
 )
 from approvals.events import record_event
-from approvals.judging.asked import wanted_of
+from approvals.judging.again import judged_again
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Rerouting, Step
-from approvals.renewals import renewing
 from approvals.requests.actions import (
     Judged,
-    check,
     grant,
-    judge,
-    locked,
     move,
     record_policy_approved,
     save_evaluation,
 )
 from approvals.states import State
-from audit import clock
 from audit.actors import POLICY
 from audit.events import Kind
 from audit.log import together
 from policy.document import StepPlan
 from policy.evaluation import Outcome, evaluate
 from reconciling.turns import in_turn
-from web.refusals import Refused
 
 # How many requests are locked and judged by one sweep; with more, the sweeps take turns.
 MAX_REROUTED = 50
@@ -113,42 +106,21 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     """
     request = (
         Request.objects.locked()
-        .select_related(
-            "team",
-            "requester",
-            "flavor__cluster",
-            "tenancy__team",
-            "tenancy__cluster",
-            "routed_by",
-            "renews",
-            "hold",
-        )
+        .with_asked()
+        .select_related("routed_by", "hold")
         .get(pk=request_id)
     )
+    judged = judged_again(request, now=now)
     if (
-        request.state != State.WAITING
-        or request.until_now <= now
-        or not request.requester.is_active
-    ):
-        return False
-    count = request.count_now
-    try:
-        asked = wanted_of(request, count, request.until_now)
-        check(asked, by=request.requester, now=now)
-        wanted = locked(asked, person=request.requester, now=now)
-        now = clock.after_waiting(now)
-        renewing.check(wanted, now=now, own=request.pk)
-        judged = judge(wanted, person=request.requester, now=now, own=request.hold_id)
-    except Refused:
-        return False
-    if (
-        request.routed_by_id == judged.version.pk
+        judged is None
+        or request.routed_by_id == judged.version.pk
         or judged.answer.outcome is Outcome.AUTOMATIC
     ):
         return False
+    now = judged.standing.now
     if judged.answer.outcome is Outcome.IMPOSSIBLE:
         return _refuse(request, judged, now=now)
-    return _route(request, judged, count=count, now=now)
+    return _route(request, judged, count=judged.wanted.count, now=now)
 
 
 def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bool:
@@ -221,7 +193,7 @@ def _planned(
 def _asked_now(request: Request, *, now: datetime) -> dict[int, User]:
     """Who was told that the request waits for them, and may decide it until now."""
     step = open_step(request)
-    told = telling.asked(request.pk)
+    told = notices.asked(request.pk)
     may = deciders.candidates(step, request, now=now) if step is not None else []
     return {user.pk: user for user in may if user.pk in told}
 
@@ -287,23 +259,23 @@ def _go_on(
     if step.opened_at is None:
         start(step, now=now)
         step.save()
-        passed = clockwork.pass_over(request, step, now=now, tell=False)
+        passed = escalation.pass_over(request, step, now=now, tell=False)
         everybody = deciders.candidates(step, request, now=now)
         at_work = people.at_work(everybody, now=now)
         lead = f"{upper(str(judged.version))} is in force now, and has you decide."
         new = [user for user in at_work if user.pk not in asked_before]
-        telling.waits(request, step, to=new, lead=lead, now=now)
+        notices.waits(request, step, to=new, lead=lead, now=now)
     decide = {user.pk for user in deciders.candidates(step, request, now=now)}
-    telling.rerouted(request, changed, now=now)
-    telling.not_needed(
+    notices.rerouted(request, changed, now=now)
+    notices.not_needed(
         request,
         changed,
         to=[user for pk, user in asked_before.items() if pk not in decide],
         now=now,
     )
-    telling.seats_empty(request, now=now)
+    notices.seats_empty(request, now=now)
     _record(Kind.REQUEST_REROUTED, request, changed)
-    clockwork.write_down(request, passed)
+    escalation.write_down(request, passed)
 
 
 def _grant(
@@ -311,12 +283,12 @@ def _grant(
 ) -> None:
     """Grant what everybody has approved whom the policy in force names."""
     Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
-    why = telling.rerouting_words(changed)
+    why = notices.rerouting_words(changed)
     with together():
         _record(Kind.REQUEST_REROUTED, request, changed)
         record_policy_approved(request, judged, count=count, reason=why)
         grant(request, judged, count=count, actor=POLICY, now=now)
-        telling.freed(request, why, now=now)
+        notices.freed(request, why, now=now)
 
 
 def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:
@@ -338,7 +310,7 @@ def _refuse(request: Request, judged: Judged, *, now: datetime) -> bool:
         refused=f"{rule.text}: {rule.limit}",
     )
     move(request, now=now)
-    telling.rerouted(request, changed, now=now)
+    notices.rerouted(request, changed, now=now)
     _record(Kind.REQUEST_NOT_ALLOWED, request, changed)
     return True
 

@@ -18,7 +18,7 @@ from accounts.directory.client import graph
 from accounts.models import SeatFill, User
 from accounts.people import present
 from accounts.roles import APP_ROLES, Role
-from approvals import notices as telling
+from approvals import notices
 from approvals.decisions import deciders
 from approvals.decisions.empty_seats import vacant
 from approvals.decisions.escalation import running
@@ -93,7 +93,7 @@ def _locked(request_id: int) -> Request:
 def _tell_of_empty(request_id: int, *, now: datetime) -> None:
     request = _locked(request_id)
     if request.state == State.WAITING:
-        telling.seats_empty(request, now=now)
+        notices.seats_empty(request, now=now)
 
 
 def _waiting_for_newcomers() -> list[int]:
@@ -105,7 +105,7 @@ def _waiting_for_newcomers() -> list[int]:
             for seat in deciders.seats_open(step)
             for user in holders(seat).filter(signed_in_at=None)
         }
-        if own - telling.asked(step.request_id):
+        if own - notices.asked(step.request_id):
             found.append(step.request_id)
     return found
 
@@ -117,11 +117,11 @@ def _tell_newcomers(request_id: int, *, now: datetime) -> None:
     step = open_step(request) if request.state == State.WAITING else None
     if step is None or step.paused_at is not None:
         return
-    told = telling.asked(request_id)
+    told = notices.asked(request_id)
     may = deciders.candidates(step, request, now=now)
     new = [user for user in may if user.signed_in_at is None and user.pk not in told]
     if new:
-        telling.waits(request, step, to=new, now=now)
+        notices.waits(request, step, to=new, now=now)
 
 
 def _is_due(row: SeatFill, now: datetime) -> bool:

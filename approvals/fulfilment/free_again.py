@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from approvals import notices as telling
+from approvals import notices
 from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.models import Decision, Request
@@ -82,7 +82,7 @@ def offer(
         return None
     request.offered_again_at = now
     request.save(update_fields=["offered_again_at"])
-    telling.offered_again(request, now=now)
+    notices.offered_again(request, now=now)
     record_event(Kind.REQUEST_OFFERED_AGAIN, request, actor=PORTAL)
     return request
 

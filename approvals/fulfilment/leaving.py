@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import Team
 from allocations.schedule import WITH_DATA
-from approvals import notices as telling
+from approvals import notices
 from approvals.events import record_event
 from approvals.fulfilment.actions import end_early, may_release
 from approvals.models import Request
@@ -90,7 +90,7 @@ def drop(request_id: int, *, actor: Actor, now: datetime, why: str) -> bool:
         return False
     told = f"It was taken back, because {why}."
     close(request, State.WITHDRAWN, now=now, withdrawn_because=told)
-    telling.withdrawn(request, told, now=now)
+    notices.withdrawn(request, told, now=now)
     record_event(Kind.REQUEST_WITHDRAWN, request, actor=actor, reason=why)
     return True
 

@@ -8,30 +8,23 @@ from functools import partial
 
 from django.db import transaction
 
-from approvals import notices as telling
-from approvals.judging.asked import wanted_of
+from approvals import notices
+from approvals.judging.again import judged_again
 from approvals.judging.attempts import succeeds
 from approvals.judging.inputs import policy_in_force
 from approvals.judging.waiting_line import MAX_READ, approves, hopeful, waiting
 from approvals.models import Decision, Request, Step
-from approvals.renewals import renewing
 from approvals.requests.actions import (
     Judged,
-    check,
     grant,
-    judge,
-    locked,
     record_policy_approved,
     save_evaluation,
 )
-from approvals.states import State
-from audit import clock
 from audit.actors import POLICY
 from audit.log import together
 from policy.document import Policy
 from policy.evaluation import Outcome
 from reconciling.turns import in_turn
-from web.refusals import Refused
 
 # How many requests are judged by one sweep; with more, the sweeps take turns.
 MAX_JUDGED = 50
@@ -61,54 +54,26 @@ def sweep(now: datetime) -> list[int]:
 
 def _is_granted(row: Request, policy: Policy, *, now: datetime) -> bool:
     # Most are refused again: whoever asks meanwhile need not wait until that is known.
-    return approves(row, row.count_now, row.until_now, policy, now=now) and judge_again(
-        row.pk, now=now
-    )
+    return approves(
+        row, row.count_now, row.until_now, policy, now=now
+    ) and grant_if_automatic(row.pk, now=now)
 
 
 @transaction.atomic
-def judge_again(request_id: int, *, now: datetime) -> bool:
+def grant_if_automatic(request_id: int, *, now: datetime) -> bool:
     """Grant one request that waits if every rule holds by now; False, and nothing happens, when it does not.
 
     Raises Refused where every rule holds and it cannot be granted for another reason.
-
-    Locks are taken in the order of approvals.requests.actions: an ask that is sent meanwhile waits for the flavor, or
-    is waited for, and either sees the other.
     """
     request = (
-        Request.objects.locked()
-        .select_related(
-            "team",
-            "requester",
-            "flavor__cluster",
-            "tenancy__team",
-            "tenancy__cluster",
-            "renews",
-            "hold",
-        )
-        .get(pk=request_id)
+        Request.objects.locked().with_asked().select_related("hold").get(pk=request_id)
     )
-    if (
-        request.state != State.WAITING
-        or request.turn != Request.Turn.APPROVER
-        or request.until_now <= now
-    ):
+    if request.turn != Request.Turn.APPROVER:
         return False
-    if not request.requester.is_active:
+    judged = judged_again(request, now=now)
+    if judged is None or judged.answer.outcome is not Outcome.AUTOMATIC:
         return False
-    count = request.count_now
-    try:
-        asked = wanted_of(request, count, request.until_now)
-        check(asked, by=request.requester, now=now)
-        wanted = locked(asked, person=request.requester, now=now)
-        now = clock.after_waiting(now)
-        renewing.check(wanted, now=now, own=request.pk)
-        judged = judge(wanted, person=request.requester, now=now, own=request.hold_id)
-    except Refused:
-        return False
-    if judged.answer.outcome is not Outcome.AUTOMATIC:
-        return False
-    _grant(request, judged, count=count, why=_why(request, judged), now=now)
+    _grant(request, judged, why=_why(request, judged))
     return True
 
 
@@ -121,9 +86,8 @@ def _why(request: Request, judged: Judged) -> str:
     return f"{judged.version}: every rule holds by now."
 
 
-def _grant(
-    request: Request, judged: Judged, *, count: int, why: str, now: datetime
-) -> None:
+def _grant(request: Request, judged: Judged, *, why: str) -> None:
+    count, now = judged.wanted.count, judged.standing.now
     save_evaluation(request, judged, now=now)
     Decision.objects.create(
         request=request,
@@ -144,4 +108,4 @@ def _grant(
     with together():
         record_policy_approved(request, judged, count=count, reason=why)
         grant(request, judged, count=count, actor=POLICY, now=now)
-        telling.freed(request, why, now=now)
+        notices.freed(request, why, now=now)

@@ -44,14 +44,7 @@ def waiting(now: datetime) -> QuerySet[Request]:
             inputs=Subquery(newest.values("inputs")[:1]),
             judged_by=Subquery(newest.values("policy")[:1]),
         )
-        .select_related(
-            "team",
-            "requester",
-            "flavor__cluster",
-            "tenancy__team",
-            "tenancy__cluster",
-            "renews",
-        )
+        .with_asked()
         .order_by("created_at", "pk")
     )
 

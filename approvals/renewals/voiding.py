@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from approvals import notices as telling
+from approvals import notices
 from approvals.fulfilment.leaving import drop
 from approvals.models import Request
 from audit.actors import PORTAL
@@ -18,5 +18,5 @@ def withdraw_void(request_id: int, *, now: datetime) -> bool:
     if not drop(request_id, actor=PORTAL, now=now, why=WHY):
         return False
     request = Request.objects.select_related("team", "requester", "flavor__cluster")
-    telling.withdrawn_for(request.get(pk=request_id), now=now)
+    notices.withdrawn_for(request.get(pk=request_id), now=now)
     return True

@@ -23,9 +23,8 @@ from allocations.bookings.quotas import rooms_of
 from allocations.budgets import balances as budgets
 from allocations.budgets import money
 from allocations.models import Hold
-from approvals import notices as telling
-from approvals import webhooks
-from approvals.decisions import escalation as clockwork
+from approvals import notices, webhooks
+from approvals.decisions import escalation
 from approvals.decisions.routing import go_on, open_route
 from approvals.events import record_event
 from approvals.fulfilment.actions import carry_out
@@ -352,7 +351,7 @@ def submit_within(wanted: Wanted, *, by: User, now: datetime) -> Request:
             **answer_told(judged),
         )
         passed = settle_verdict(request, judged, by=by, now=now)
-        clockwork.write_down(request, passed)
+        escalation.write_down(request, passed)
     failpoints.reach("request.submit")
     return request
 
@@ -382,10 +381,10 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
 
 def settle_verdict(
     request: Request, judged: Judged, *, by: User, now: datetime, lead: str = ""
-) -> list[clockwork.Done]:
+) -> list[escalation.Done]:
     """Store what is asked in this version and the answer, then grant it or open its route and tell of it.
 
-    Nothing is set aside for it yet, or any more. Returns what is left for `clockwork.write_down`.
+    Nothing is set aside for it yet, or any more. Returns what is left for `escalation.write_down`.
     """
     Revision.objects.create(
         request=request,
@@ -411,8 +410,8 @@ def settle_verdict(
         if rule.code in ("budget", "budget_hours")
     ):
         _set_aside(request, judged, now=now)
-    done = clockwork.begin(request, step, lead=lead, now=now)
-    telling.seats_empty(request, now=now)
+    done = escalation.begin(request, step, lead=lead, now=now)
+    notices.seats_empty(request, now=now)
     webhooks.tell_of(WebhookEvent.REQUEST_WAITING, request, now=now)
     return done
 
@@ -458,7 +457,7 @@ def withdraw(request_id: int, *, by: User, now: datetime) -> Request:
     if request.requester_id != by.pk:
         why = f"{by.name} withdrew it: {request.why_orphaned}."
     close(request, State.WITHDRAWN, now=now, withdrawn_because=why)
-    telling.withdrawn(request, why or f"{by.name} took it back.", now=now)
+    notices.withdrawn(request, why or f"{by.name} took it back.", now=now)
     record_event(Kind.REQUEST_WITHDRAWN, request, actor=by.as_actor())
     return request
 
@@ -480,7 +479,7 @@ def lapse(request_id: int, *, now: datetime) -> bool:
     if request.state != State.WAITING or request.lapses > now:
         return False
     close(request, State.LAPSED, now=now)
-    telling.lapsed(request, now=now)
+    notices.lapsed(request, now=now)
     record_event(Kind.REQUEST_LAPSED, request, actor=PORTAL)
     return True
 
@@ -510,7 +509,7 @@ def answer(request_id: int, *, by: User, text: str, now: datetime) -> Request:
     )
     go_on(request, now=now)
     move(request, now=now, turn=Request.Turn.APPROVER, answer_by=None)
-    telling.answered(request, text.strip(), now=now)
+    notices.answered(request, text.strip(), now=now)
     record_event(Kind.REQUEST_ANSWERED, request, actor=by.as_actor())
     return request
 
@@ -531,7 +530,7 @@ def close(
         decided_at=now,
         withdrawn_because=withdrawn_because,
     )
-    telling.waits_no_more(request)
+    notices.waits_no_more(request)
     webhooks.tell_of(webhooks.CLOSED[state], request, now=now)
     budgets.settle(request.hold, parts={}, now=now, why=state.words.lower())
 
@@ -576,7 +575,7 @@ def grant(
     request: Request, judged: Judged, *, count: int, actor: Actor, now: datetime
 ) -> None:
     """Set the money aside and begin what was asked for, as the last step of a locked request; raises Conflict."""
-    telling.waits_no_more(request)
+    notices.waits_no_more(request)
     budgets.settle(request.hold, parts={}, now=now, why="judged again")
     _begin(request, judged, count=count, actor=actor, now=now)
 
@@ -684,7 +683,7 @@ def _approve_by_policy(request: Request, judged: Judged, *, now: datetime) -> No
     with together():
         record_policy_approved(request, judged, count=request.count, reason=reason)
         _begin(request, judged, count=request.count, actor=POLICY, now=now)
-    telling.decided(
+    notices.decided(
         request, "approved", by=None, reason=judged.answer.sentence, now=now
     )
 

@@ -9,7 +9,7 @@ from allocations.models import Allocation, Leftover
 from allocations.schedule import Provisioner
 from allocations.schedule import Step as Ahead
 from allocations.use.words import coming_stops, leftovers_of, now_running
-from approvals import notices as telling
+from approvals import notices
 from approvals.decisions import route_words
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.requests.presenting import SOON, past_wish
@@ -116,7 +116,7 @@ def _rerouted(changed: Rerouting) -> Entry:
         "Cannot be approved as it stands" if changed.refused else "Other people decide"
     )
     tone = "bad" if changed.refused else "waiting"
-    return _past(title, changed.at, why=telling.rerouting_words(changed), tone=tone)
+    return _past(title, changed.at, why=notices.rerouting_words(changed), tone=tone)
 
 
 def _booked(allocations: Sequence[Allocation]) -> Iterator[Entry]:

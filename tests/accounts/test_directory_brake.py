@@ -25,7 +25,7 @@ from accounts.models import (
 from accounts.roles import Role
 from accounts.tasks import follow_due
 from accounts.tokens.actions import create_token
-from approvals.decisions import escalation as clockwork
+from approvals.decisions import escalation
 from audit.events import Kind
 from audit.models import Event
 from notices.directory import tell_of_brake
@@ -462,9 +462,9 @@ def test_nobody_is_passed_over_because_the_directory_has_emptied_their_seat() ->
     brake = DirectoryBrake.objects.create(
         at=NOW, cause="mass", people=9, reason="Too many."
     )
-    assert clockwork.pass_over(request, step, now=NOW) == []
+    assert escalation.pass_over(request, step, now=NOW) == []
     DirectoryBrake.objects.filter(pk=brake.pk).delete()
-    assert clockwork.pass_over(request, step, now=NOW) != []
+    assert escalation.pass_over(request, step, now=NOW) != []
 
 
 def test_the_page_says_who_has_which_role_and_where_roles_come_from(

@@ -8,7 +8,7 @@ import pytest
 
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
-from allocations.use import over_quota as unheld
+from allocations.use import over_quota
 from policy.document import Thresholds
 from provisioning import reconcile
 from provisioning.delivery import client_for
@@ -108,7 +108,7 @@ def rooms(place: Place, at: Tenancy) -> tuple[str, str]:
     hard = (
         place.kubernetes.get(("v1", "ResourceQuota"), "team-quota", at.namespace) or {}
     )
-    queue = place.kubernetes.get(unheld.QUEUE, at.namespace) or {}
+    queue = place.kubernetes.get(over_quota.QUEUE, at.namespace) or {}
     flavors = {
         f["name"]: f
         for group in queue["spec"]["resourceGroups"]
@@ -125,12 +125,12 @@ def come_to_the_end(place: Place, row: Allocation) -> None:
     assert expire(row.pk, now=row.until)
     place.time = row.until
     place.reconcile()
-    unheld.look(place.tenancy.pk, now=place.now)
+    over_quota.look(place.tenancy.pk, now=place.now)
 
 
 def look_later(place: Place, **span: float) -> int | None:
     place.later(**span)
-    return unheld.look(place.tenancy.pk, now=place.now)
+    return over_quota.look(place.tenancy.pk, now=place.now)
 
 
 def test_a_job_that_may_finish_runs_to_its_own_end_and_gives_its_room_back(

@@ -9,7 +9,7 @@ from accounts.roles import Role
 from allocations.ends.actions import expire, give_back
 from allocations.models import Allocation, Leftover, StoppedWork
 from allocations.notices import fate
-from allocations.use import over_quota as unheld
+from allocations.use import over_quota
 from audit.models import Event
 from connectors.errors import PermanentError
 from fleet.models import Cluster
@@ -64,7 +64,7 @@ def work(place: Place, name: str, gpus: int, priority: int = 0) -> None:
 
 
 def running(place: Place) -> list[str]:
-    found = client_for(place.cluster).list(unheld.WORKLOAD, place.tenancy.namespace)
+    found = client_for(place.cluster).list(over_quota.WORKLOAD, place.tenancy.namespace)
     return sorted(
         one["metadata"]["name"] for one in found if "admission" in one["status"]
     )
@@ -74,7 +74,7 @@ def quota(place: Place) -> tuple[str, str]:
     """What the namespace has room for, and what the queue guarantees."""
     client = client_for(place.cluster)
     hard = client.get(("v1", "ResourceQuota"), "team-quota", place.tenancy.namespace)
-    queue = client.get(unheld.QUEUE, place.tenancy.namespace)
+    queue = client.get(over_quota.QUEUE, place.tenancy.namespace)
     assert hard is not None
     assert queue is not None
     flavors = {
@@ -90,7 +90,7 @@ def quota(place: Place) -> tuple[str, str]:
 
 def look(place: Place, **later: float) -> int | None:
     place.later(**later)
-    return unheld.look(place.tenancy.pk, now=place.now)
+    return over_quota.look(place.tenancy.pk, now=place.now)
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_at_the_end_of_a_notebook_work_stops_at_once(place: Place) -> None:
     assert look(place) == 1
     assert running(place) == []
     found = client_for(place.cluster).get(
-        unheld.WORKLOAD, "notebook", place.tenancy.namespace
+        over_quota.WORKLOAD, "notebook", place.tenancy.namespace
     )
     assert found is not None
     assert found["spec"]["active"] is False
@@ -336,7 +336,7 @@ def test_who_dies_between_writing_down_and_stopping_is_finished_by_the_next(
     give_back(row.pk, gpus=None, by=place.ada, now=place.time)
     place.reconcile()
     with monkeypatch.context() as patch:
-        patch.setattr(unheld, "_note_stopped", died)
+        patch.setattr(over_quota, "_note_stopped", died)
         with pytest.raises(SystemExit):
             look(place)
     assert (StoppedWork.objects.get().done_at, running(place)) == (None, [])
@@ -353,11 +353,11 @@ def test_another_workload_of_the_same_name_is_left_alone(place: Place) -> None:
     work(place, "notebook", 2)
     give_back(row.pk, gpus=None, by=place.ada, now=place.time)
     place.reconcile()
-    sight = unheld.see(client_for(place.cluster), place.row)
-    unheld.settle(place.tenancy.pk, sight, now=place.time)
+    sight = over_quota.see(client_for(place.cluster), place.row)
+    over_quota.settle(place.tenancy.pk, sight, now=place.time)
     work(place, "notebook", 0)
     work(place, "notebook", 1)
-    assert unheld.stop(client_for(place.cluster), place.row, now=place.now) == 0
+    assert over_quota.stop(client_for(place.cluster), place.row, now=place.now) == 0
     assert running(place) == ["notebook"]
     assert not Event.objects.filter(kind="work.stopped").exists()
 
@@ -366,7 +366,7 @@ def test_the_portal_may_not_make_a_workload_that_is_gone(place: Place) -> None:
     hold(place, 1)
     with pytest.raises(PermanentError) as refused:
         client_for(place.cluster).merge(
-            unheld.WORKLOAD,
+            over_quota.WORKLOAD,
             "gone",
             place.tenancy.namespace,
             {"spec": {"active": False}},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from approvals.decisions import escalation as clockwork
+from approvals.decisions import escalation
 from approvals.models import Comment, Request
 from tests import factories
 from tests.calling import Caller
@@ -168,7 +168,7 @@ def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) 
         step.due_at,
         step.escalate_at,
     ]
-    clockwork.look(asked.pk, now=timezone.now() + 2 * DAY)
+    escalation.look(asked.pk, now=timezone.now() + 2 * DAY)
     said = Caller(scene.ada).get(f"requests/{asked.pk}/").json()["next"]
     assert [row["what"] for row in said][:2] == [
         "Platform leads or engineering leadership decide",

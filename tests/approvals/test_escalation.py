@@ -10,8 +10,7 @@ from django.utils import timezone
 from accounts.actions import hold_groups
 from accounts.models import Delegation, RoleHeld, User
 from accounts.roles import Role
-from approvals.decisions import escalation as clockwork
-from approvals.decisions import route_words
+from approvals.decisions import escalation, route_words
 from approvals.decisions.actions import approve, ask_back, may_decide
 from approvals.decisions.deciders import candidates, seat_for
 from approvals.decisions.routing import open_step
@@ -32,7 +31,7 @@ GROUP = str(factories.group_oid(77))
 
 def sweep(now: datetime) -> int:
     """One round of the clock at a moment; how much it did."""
-    return sum(len(clockwork.look(pk, now=now)) for pk in clockwork.due(now))
+    return sum(len(escalation.look(pk, now=now)) for pk in escalation.due(now))
 
 
 def step_of(request: Request) -> Step:
@@ -453,7 +452,7 @@ def test_the_clock_finds_a_step_of_a_manager_who_has_voted(
     request = scene.ask(3, days=20)
     approve(request.pk, by=boss, expected_version=1, now=NOW)
     Step.objects.filter(pk=step_of(request).pk).update(stand_in=None)  # as it once was
-    assert clockwork.due(NOW) == [request.pk]
+    assert escalation.due(NOW) == [request.pk]
     assert sweep(NOW) == 1
     assert "has decided a step of it already, so this is for you." in said(
         NoticeKind.REQUEST_WAITING, chief
@@ -559,7 +558,7 @@ def test_looking_costs_the_same_for_however_many_wait(scene: Scene) -> None:
 
     def cost() -> int:
         with CaptureQueriesContext(connection) as queries:
-            assert clockwork.due(NOW) == []
+            assert escalation.due(NOW) == []
         return len(queries)
 
     scene.ask(3)

@@ -14,7 +14,7 @@ from allocations.models import Allocation, Budget, LedgerEntry
 from approvals import tasks
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
-from approvals.judging import reevaluation as judging_again
+from approvals.judging import reevaluation
 from approvals.judging.inputs import coming, given_lately, policy_of
 from approvals.models import Decision, Request
 from approvals.requests.actions import judge, submit
@@ -64,7 +64,7 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
     assert [state_of(each) for each in (first, second, large)] == ["waiting"] * 3
     in_force(scene, automatic_gpus=4)
     later = NOW + HOUR
-    assert judging_again.sweep(later) == [first.pk, second.pk]
+    assert reevaluation.sweep(later) == [first.pk, second.pk]
     assert [state_of(each) for each in (first, second, large)] == [
         "approved",
         "approved",
@@ -91,9 +91,9 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
 def test_a_second_sweep_grants_nothing_twice(scene: Scene) -> None:
     asked = scene.ask(3)
     in_force(scene, automatic_gpus=4)
-    assert judging_again.judge_again(asked.pk, now=NOW + HOUR)
-    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
-    assert judging_again.sweep(NOW + HOUR) == []
+    assert reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
+    assert not reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
+    assert reevaluation.sweep(NOW + HOUR) == []
     assert (Allocation.objects.count(), scene.allocated()) == (1, 3)
 
 
@@ -102,8 +102,8 @@ def test_a_policy_for_later_frees_what_waits_on_its_day(scene: Scene) -> None:
     activated(
         drafted(scene.priya, automatic_gpus=4), by=scene.marcus, active_from=NOW + DAY
     )
-    assert judging_again.sweep(NOW + DAY - MINUTE) == []
-    assert judging_again.sweep(NOW + DAY) == [asked.pk]
+    assert reevaluation.sweep(NOW + DAY - MINUTE) == []
+    assert reevaluation.sweep(NOW + DAY) == [asked.pk]
 
 
 def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(
@@ -115,12 +115,12 @@ def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(
         in_another_team(scene, 2),
         in_another_team(scene, 2, now=NOW + MINUTE),
     )
-    assert judging_again.sweep(NOW + HOUR) == []
+    assert reevaluation.sweep(NOW + HOUR) == []
     give_back(held.pk, gpus=2, by=scene.ada, now=NOW + HOUR)
-    assert judging_again.sweep(NOW + HOUR) == [first.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [first.pk]
     assert state_of(second) == State.WAITING
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=26)
-    assert judging_again.sweep(NOW + HOUR) == [second.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [second.pk]
 
 
 def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
@@ -128,9 +128,9 @@ def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
         team=scene.team, month=NOW.date().replace(day=1), limit_usd=10
     )
     asked = scene.ask(1)
-    assert judging_again.sweep(NOW + MINUTE) == []
+    assert reevaluation.sweep(NOW + MINUTE) == []
     Budget.objects.update(limit_usd=1_000)
-    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [asked.pk]
     assert (
         sum(hold.usd for hold in LedgerEntry.objects.all()) == 71
     )  # from now on, an hour less than was asked for
@@ -147,7 +147,7 @@ def test_nobody_is_overtaken_by_an_equal_ask(scene: Scene) -> None:
     assert [
         rule["code"] for rule in evaluation.answer["rules"] if not rule["holds"]
     ] == ["free"]
-    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [older.pk]
 
 
 def test_what_waits_of_the_same_team_has_its_window_first(scene: Scene) -> None:
@@ -155,7 +155,7 @@ def test_what_waits_of_the_same_team_has_its_window_first(scene: Scene) -> None:
     in_force(scene, automatic_gpus=4)
     newer = scene.ask(4, now=NOW + MINUTE)
     assert state_of(newer) == State.WAITING
-    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [older.pk]
     assert state_of(newer) == State.WAITING
 
 
@@ -166,7 +166,7 @@ def test_where_there_is_enough_for_both_nobody_waits_for_the_other(
     in_force(scene, automatic_gpus=3)
     assert state_of(older) == State.WAITING
     assert state_of(scene.ask(3, now=NOW + MINUTE)) == State.APPROVED
-    assert judging_again.sweep(NOW + HOUR) == [older.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [older.pk]
 
 
 def test_what_somebody_asked_who_left_keeps_nobody_waiting(scene: Scene) -> None:
@@ -257,8 +257,8 @@ def test_a_question_to_the_requester_is_not_answered_by_the_sweep(scene: Scene) 
         now=NOW,
     )
     in_force(scene, automatic_gpus=4)
-    assert judging_again.sweep(NOW + HOUR) == []
-    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
+    assert reevaluation.sweep(NOW + HOUR) == []
+    assert not reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
 
 
 def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
@@ -269,7 +269,7 @@ def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
         scene.priya, automatic_gpus=9, window_gpus_team=40, window_gpus_person=40
     )
     activated(draft, by=scene.marcus)
-    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [asked.pk]
     request = Request.objects.get(pk=asked.pk)
     assert request.approved_count == 9
     assert [(vote.by, vote.count) for vote in request.decisions.order_by("id")] == [
@@ -287,7 +287,7 @@ def test_of_an_ask_that_people_made_smaller_the_windows_count_what_was_given(
     asked = scene.ask(8)
     approve(asked.pk, by=scene.priya, expected_version=asked.version, count=3, now=NOW)
     factories.policy(Thresholds(automatic_gpus=3), now=NOW)
-    assert judging_again.sweep(NOW + HOUR) == [asked.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [asked.pk]
     assert given_lately(scene.ada, since=NOW).gpus == 3
     judged = judge(scene.wanted(1, days=2), person=scene.ada, now=NOW + 2 * HOUR)
     standing = judged.standing
@@ -302,7 +302,7 @@ def test_who_left_is_granted_nothing(scene: Scene) -> None:
     asked = scene.ask(3)
     in_force(scene, automatic_gpus=4)
     type(scene.ada).objects.filter(pk=scene.ada.pk).update(is_active=False)
-    assert not judging_again.judge_again(asked.pk, now=NOW + HOUR)
+    assert not reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
 
 
 def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
@@ -311,11 +311,11 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     for _ in range(5):
         in_another_team(scene, 3)
     version = factories.policy(Thresholds(automatic_gpus=3), now=NOW)
-    monkeypatch.setattr(judging_again, "MAX_JUDGED", 2)
+    monkeypatch.setattr(reevaluation, "MAX_JUDGED", 2)
     seen: set[int] = set()
     for number in range(5):
-        moment = NOW + HOUR + number * timedelta(seconds=judging_again.SWEEP_SECONDS)
-        found = judging_again.due(policy_of(version), now=moment)
+        moment = NOW + HOUR + number * timedelta(seconds=reevaluation.SWEEP_SECONDS)
+        found = reevaluation.due(policy_of(version), now=moment)
         assert len(found) == 2
         seen.update(row.pk for row in found)
     assert len(seen) == 5
@@ -329,7 +329,7 @@ def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(
     with CaptureQueriesContext(
         connection,
     ) as few:
-        assert judging_again.sweep(NOW + HOUR) == []
+        assert reevaluation.sweep(NOW + HOUR) == []
     assert len(few) <= 3
 
 
@@ -340,9 +340,9 @@ def test_what_is_refused_again_for_its_window_is_judged_without_a_lock(
     for _ in range(3):
         scene.ask(2)
     factories.policy(Thresholds(automatic_gpus=2, window_gpus_team=2), now=NOW)
-    assert len(judging_again.sweep(NOW + HOUR)) == 1
+    assert len(reevaluation.sweep(NOW + HOUR)) == 1
     with CaptureQueriesContext(connection) as queries:
-        assert judging_again.sweep(NOW + 2 * HOUR) == []
+        assert reevaluation.sweep(NOW + 2 * HOUR) == []
     assert not [query for query in queries if " FOR NO KEY UPDATE" in query["sql"]]
 
 
@@ -375,7 +375,7 @@ def test_a_notebook_that_cannot_be_launched_now_keeps_no_other_request_waiting(
     notebook, other = notebook_that_cannot_be_launched(scene), asked_by_bea(scene)
     # Of the one GPU that is free, the notebook would have been the first to get it.
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=23)
-    assert judging_again.sweep(NOW + HOUR) == [other.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [other.pk]
     assert state_of(notebook) == State.WAITING
     assert not Decision.objects.filter(request=notebook).exists()
 
@@ -385,7 +385,7 @@ def test_why_it_could_not_be_granted_is_told_until_it_is_granted_or_not_tried_an
 ) -> None:
     asked = notebook_that_cannot_be_launched(scene)
     tried = NOW + HOUR
-    judging_again.sweep(tried)
+    reevaluation.sweep(tried)
     asked.refresh_from_db()
     because = (
         f"{scene.ada.name} runs 10 notebooks, as many as one person may. "
@@ -394,7 +394,7 @@ def test_why_it_could_not_be_granted_is_told_until_it_is_granted_or_not_tried_an
     assert asked.why_not_granted(tried + MINUTE) == because
     assert asked.why_not_granted(tried + 10 * MINUTE) == ""
     NotebookServer.objects.filter(owner=scene.ada).latest("pk").delete()
-    judging_again.sweep(tried + MINUTE)
+    reevaluation.sweep(tried + MINUTE)
     asked.refresh_from_db()
     assert (asked.state, asked.why_not_granted(tried + MINUTE)) == ("approved", "")
 
@@ -403,19 +403,19 @@ def test_a_request_at_which_the_portal_fails_says_so(scene: Scene) -> None:
     asked = scene.ask(3)
     Request.objects.filter(pk=asked.pk).update(spec={})
     in_force(scene, automatic_gpus=4, window_gpus_team=99)
-    judging_again.sweep(NOW + HOUR)
+    reevaluation.sweep(NOW + HOUR)
     asked.refresh_from_db()
     assert asked.why_not_granted(NOW + HOUR).startswith("The portal failed at it.")
 
 
 def test_what_could_not_be_granted_is_tried_again_after_a_while(scene: Scene) -> None:
     notebook = notebook_that_cannot_be_launched(scene)
-    assert judging_again.sweep(NOW + HOUR) == []
+    assert reevaluation.sweep(NOW + HOUR) == []
     NotebookServer.objects.filter(owner=scene.ada).latest("pk").delete()
     with CaptureQueriesContext(connection) as queries:
-        assert judging_again.sweep(NOW + HOUR + MINUTE / 2) == []
+        assert reevaluation.sweep(NOW + HOUR + MINUTE / 2) == []
     assert len(queries) <= 3
-    assert judging_again.sweep(NOW + HOUR + MINUTE) == [notebook.pk]
+    assert reevaluation.sweep(NOW + HOUR + MINUTE) == [notebook.pk]
 
 
 def test_a_namespace_that_is_there_by_now_keeps_no_other_request_waiting(
@@ -436,7 +436,7 @@ def test_a_namespace_that_is_there_by_now_keeps_no_other_request_waiting(
     )
     third = asked_by_bea(scene)
     factories.policy(Policy(thresholds=of_all, routes=routes), now=NOW + 2 * MINUTE)
-    assert judging_again.sweep(NOW + HOUR) == [first.pk, third.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [first.pk, third.pk]
     assert state_of(second) == State.WAITING
 
 
@@ -447,7 +447,7 @@ def test_a_request_that_cannot_be_read_keeps_no_other_waiting_or_from_its_new_ro
     large = scene.ask(9, now=NOW + 2 * MINUTE)
     Request.objects.filter(pk=broken.pk).update(spec={})
     version = in_force(scene, automatic_gpus=4, window_gpus_team=99)
-    assert judging_again.sweep(NOW + HOUR) == [small.pk]
+    assert reevaluation.sweep(NOW + HOUR) == [small.pk]
     rerouting.sweep(NOW + HOUR)
     assert [state_of(each) for each in (broken, small)] == ["waiting", "approved"]
     assert Request.objects.get(pk=large.pk).routed_by == version
@@ -455,4 +455,4 @@ def test_a_request_that_cannot_be_read_keeps_no_other_waiting_or_from_its_new_ro
 
 def test_the_task_sweeps(scene: Scene) -> None:
     scene.ask(3)
-    tasks.judge_again()
+    tasks.grant_if_automatic()

@@ -6,8 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from accounts.roles import Role
-from approvals import notices as telling
-from approvals.decisions import escalation as clockwork
+from approvals import notices
+from approvals.decisions import escalation
 from approvals.decisions.actions import approve, ask_back, reject
 from approvals.decisions.routing import open_step
 from approvals.models import Request
@@ -205,7 +205,7 @@ def test_telling_takes_as_many_queries_for_twenty_as_for_two(
     step = open_step(request)
     assert step is not None
     with CaptureQueriesContext(connection) as seen:
-        telling.waits(request, step, now=NOW)
+        notices.waits(request, step, now=NOW)
     assert len(seen) == 11, [query["sql"][:90] for query in seen]
     assert (
         User.objects.filter(notices__kind=NoticeKind.REQUEST_WAITING).distinct().count()
@@ -217,7 +217,7 @@ def test_those_who_were_asked_are_told_once_that_it_was_taken_back(
     scene: Scene,
 ) -> None:
     request = scene.ask(5)
-    clockwork.look(request.pk, now=NOW + DAY)
+    escalation.look(request.pk, now=NOW + DAY)
     assert told(NoticeKind.REQUEST_REMINDER) == ["Marcus Weber", "Priya Raman"]
     withdraw(request.pk, by=scene.ada, now=NOW + DAY)
     assert told(NoticeKind.REQUEST_WITHDRAWN) == ["Marcus Weber", "Priya Raman"]

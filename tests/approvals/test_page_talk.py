@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from allocations.models import Allocation
-from approvals.decisions import escalation as clockwork
+from approvals.decisions import escalation
 from approvals.decisions.actions import approve, ask_back, reject
 from approvals.fulfilment import free_again
 from approvals.models import Comment, Decision, Request
@@ -270,7 +270,7 @@ def test_what_the_clock_did_and_that_it_stands_still_is_said(
         days=20,
         now=timezone.now() - 3 * DAY,
     )
-    clockwork.look(request.pk, now=timezone.now() - HOUR)
+    escalation.look(request.pk, now=timezone.now() - HOUR)
     said = shown(page, f"/requests/{request.pk}/")
     for words in (
         "Platform leads were reminded",
@@ -308,7 +308,7 @@ def test_a_manager_of_no_team_opens_the_request_that_they_decide(scene: Scene) -
     )
     assert browser(chief).get(f"/approvals/{request.pk}/").status_code == 404
     User.objects.filter(pk=boss.pk).update(is_away=True, away_known_at=timezone.now())
-    clockwork.look(request.pk, now=timezone.now())
+    escalation.look(request.pk, now=timezone.now())
     assert "Chief Chen, in place of Boss Bauer, manager decides" in shown(
         browser(chief), f"/requests/{request.pk}/"
     )

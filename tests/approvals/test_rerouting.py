@@ -12,7 +12,7 @@ from accounts.models import SeatFill, User
 from approvals import tasks
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
-from approvals.judging import reevaluation as judging_again
+from approvals.judging import reevaluation
 from approvals.models import Evaluation, Request, Rerouting, Step
 from approvals.requests.actions import answer, submit
 from audit.events import Kind
@@ -396,7 +396,7 @@ def test_what_the_new_policy_approves_is_granted_and_not_routed(scene: Scene) ->
     asked = scene.ask(3)
     by(SECURITY, automatic_gpus=4)
     assert rerouting.sweep(LATER) == []
-    assert judging_again.sweep(LATER) == [asked.pk]
+    assert reevaluation.sweep(LATER) == [asked.pk]
     assert not Rerouting.objects.exists()
 
 
@@ -406,7 +406,7 @@ def test_the_task_routes_what_waits(scene: Scene) -> None:
         scene.ada, scene.tenancy, scene.flavor, gpus=3, now=timezone.now()
     )
     by(SECURITY)
-    tasks.judge_again()
+    tasks.grant_if_automatic()
     assert Rerouting.objects.get().request == asked
 
 
@@ -421,7 +421,7 @@ def test_the_task_routes_what_waits_though_nothing_can_be_judged_again(
     answer_.save(force_insert=True)
     version = by(SECURITY, now=now)
     with pytest.raises(KeyError):
-        tasks.judge_again()
+        tasks.grant_if_automatic()
     assert again(asked).routed_by == version
 
 

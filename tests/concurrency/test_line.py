@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from approvals.judging import reevaluation as judging_again
+from approvals.judging import reevaluation
 from approvals.models import Request
 from approvals.states import State
 from fleet.models import Flavor
@@ -42,10 +42,10 @@ def test_two_who_ask_while_a_policy_comes_into_force_overtake_nobody_who_waits()
                 partial(factories.request, people[n], places[n], flavor, gpus=FREE)
                 for n in (1, 2)
             ),
-            lambda: judging_again.sweep(timezone.now()),
-            lambda: judging_again.sweep(timezone.now()),
+            lambda: reevaluation.sweep(timezone.now()),
+            lambda: reevaluation.sweep(timezone.now()),
         )
-        judging_again.sweep(timezone.now())
+        reevaluation.sweep(timezone.now())
         states = dict(Request.objects.filter(flavor=flavor).values_list("pk", "state"))
         assert states.pop(older.pk) == State.APPROVED
         assert set(states.values()) == {State.WAITING}

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.roles import Role
-from approvals.decisions import escalation as clockwork
+from approvals.decisions import escalation
 from approvals.decisions.actions import approve, reject
 from approvals.fulfilment import free_again
 from approvals.models import Request
@@ -55,8 +55,8 @@ def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
     Notice.objects.all().delete()
 
     def sweep() -> None:
-        for pk in clockwork.due(now):
-            clockwork.look(pk, now=now)
+        for pk in escalation.due(now):
+            escalation.look(pk, now=now)
         free_again.sweep(now)
 
     together(*[sweep] * AT_ONCE)
@@ -92,8 +92,8 @@ def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> 
     ]
 
     def sweep() -> None:
-        for pk in clockwork.due(now):
-            clockwork.look(pk, now=now)
+        for pk in escalation.due(now):
+            escalation.look(pk, now=now)
 
     def decide() -> None:
         for request in requests:

@@ -12,8 +12,8 @@ from allocations.models import Budget
 from allocations.sync import keep_in_step
 from allocations.use import idle as idling
 from allocations.use import measuring as use
-from allocations.use import over_quota as unheld
-from approvals.decisions import escalation as clockwork
+from allocations.use import over_quota
+from approvals.decisions import escalation
 from approvals.fulfilment import free_again
 from approvals.models import Request
 from approvals.renewals import renewing
@@ -131,10 +131,10 @@ def sweep_all(walk: Walk) -> str:
 
 def look_at_work(walk: Walk) -> str:
     """Somebody sees what still runs on GPUs that nobody holds any more."""
-    due = unheld.due(walk.town.time)
+    due = over_quota.due(walk.town.time)
     if not due:
         raise Nothing
-    return f"look at work: {[unheld.look(pk, now=walk.town.now) for pk in due]}"
+    return f"look at work: {[over_quota.look(pk, now=walk.town.now) for pk in due]}"
 
 
 def tick(walk: Walk) -> str:
@@ -164,16 +164,16 @@ def _of_what_is_granted(town: Town) -> None:
         reminding.remind(pk, now=now)
     for pk in granting.not_charged_yet(now):
         granting.observe(pk, now=now)
-    for pk in unheld.due(now):
-        unheld.look(pk, now=town.now)
+    for pk in over_quota.due(now):
+        over_quota.look(pk, now=town.now)
 
 
 def _of_requests(now: datetime) -> None:
     waiting = Request.objects.overdue(now)
     for pk in list(waiting.values_list("pk", flat=True)):
         approvals.lapse(pk, now=now)
-    for pk in clockwork.due(now):
-        clockwork.look(pk, now=now)
+    for pk in escalation.due(now):
+        escalation.look(pk, now=now)
     for pk in reminders.due(now):
         reminders.remind(pk, now=now)
     free_again.sweep(now)
