@@ -9,7 +9,7 @@ from typing import Any
 
 from capacity.connection import Azure
 from connectors.azure.session import Operation
-from connectors.errors import ConnectorError, PermanentError
+from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, RequeueAfter
 from reconciling.lease import Lease
@@ -47,6 +47,7 @@ Clock = Callable[[], datetime]
 def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
     """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
     stored = lease.row.operation
+    since = datetime.fromisoformat(stored["since"])
     try:
         operation = azure.session.poll(stored["token"])
     except PermanentError as error:
@@ -54,10 +55,14 @@ def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
         if error.code in FORGOTTEN:
             return
         raise
+    except TemporaryError:
+        # Azure answers some operations with a server's error for ever.
+        if now() - since > DEADLINE:
+            forget(lease)
+        raise
     if operation.is_done:
         forget(lease)
         return
-    since = datetime.fromisoformat(stored["since"])
     if now() - since > LONG:
         lease.write(
             message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."

@@ -257,6 +257,26 @@ def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(
     assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) == 0
 
 
+def test_an_operation_that_cannot_be_asked_after_is_looked_at_instead(
+    here: Site,
+) -> None:
+    here.azure.fault("PUT", "capacityReservations/", operation={"hangs": True})
+    here.grant(2)
+    here.work(3)
+    row = Reservation.objects.get()
+    assert row.operation is not None
+    here.azure.fault("GET", "/operations/", status=503, retry_after=0, times=999)
+    here.time.pass_(hours=1)
+    here.work(1)
+    row.refresh_from_db()
+    assert (row.operation is not None, "503" in row.message) == (True, True)
+    here.time.pass_(hours=2)
+    here.work(1)
+    row.refresh_from_db()
+    assert row.operation is None
+    assert len(here.in_azure()) == 1
+
+
 @pytest.mark.parametrize("jump", [-3, 3], ids=["back", "forward"])
 def test_a_clock_that_jumps_during_an_operation_makes_nothing_twice_and_charges_no_earlier(
     here: Site, jump: int
