@@ -174,6 +174,9 @@ def grant(
         provisioners.begin(
             allocation, is_new=not handed_over.gpus, actor=actor, now=now
         )
+        # What a renewal keeps was there before.
+        if is_there and not handed_over.gpus:
+            webhooks.tell_of(WebhookEvent.ALLOCATION_READY, allocation, now=now)
         record_change(Kind.ALLOCATION_ISSUED, allocation, actor, **told)
     # Only the budgets of this hold: those are locked already.
     tell_close(Budget.objects.filter(entries__hold=granted.hold).distinct(), now=now)

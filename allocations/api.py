@@ -12,13 +12,13 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
 from accounts.replay import Answer, answer_once
 from allocations import provisioners
 from allocations.ends import actions as ends
 from allocations.models import LONGEST_REASON, Allocation
-from allocations.schedule import Provisioner, State, WhenOver
+from allocations.schedule import State, WhenOver
+from allocations.webhooks import AllocationEventSerializer
 from web.output import OutputSerializer
 from web.strict import Choice, Gpus, Integer, PageQuery, StrictSerializer, Text
 
@@ -45,58 +45,19 @@ class StillRunningSerializer(OutputSerializer[Any]):
     stop_at = serializers.DateTimeField(allow_null=True)
 
 
-class AllocationSerializer(OutputSerializer[Allocation]):
+class AllocationSerializer(AllocationEventSerializer):
     """What a team holds or held: GPUs of a flavor, or another offering, for which `flavor` is null; money is USD."""
 
-    id = serializers.IntegerField()
-    team = TeamNameSerializer()
-    offering = serializers.CharField(
-        help_text="The key of the catalogue: `gpus`, `volume`, …"
-    )
-    what = serializers.CharField(
-        help_text="In a few words: `2 × A100`, `500 GiB volume corpus`."
-    )
-    where = serializers.CharField(
-        help_text="The title of its cluster, or its region; empty for neither."
-    )
     state = serializers.SerializerMethodField()
-    cluster = serializers.SerializerMethodField()
-    flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     product = serializers.CharField(
         source="flavor.product", default=None, allow_null=True
     )
     tenancy = serializers.IntegerField(source="tenancy_id", allow_null=True)
-    reference = serializers.CharField(
-        source="hold.reference", help_text="What it was granted for: `request-17`."
-    )
-    part_of = serializers.IntegerField(
-        source="part_of_id",
-        allow_null=True,
-        help_text="What this was a part of until it went back or was renewed.",
-    )
-    provisioner = serializers.ChoiceField(
-        choices=[(each.value, each.words) for each in Provisioner],
-        help_text="What makes it.",
-    )
-    gpus = serializers.IntegerField(
-        help_text="Those whose GPU-hours count against the budget."
-    )
     price_per_gpu_hour = serializers.DecimalField(max_digits=9, decimal_places=4)
-    usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     usd_in_all = serializers.DecimalField(max_digits=14, decimal_places=2)
-    starts_at = serializers.DateTimeField()
-    begun_at = serializers.DateTimeField(
-        allow_null=True,
-        help_text="Null for a booking, which begins by itself at starts_at.",
-    )
     hindrance = serializers.CharField(
         help_text="What stands in a booking's way as things are; empty for nothing."
     )
-    charged_from = serializers.DateTimeField(
-        allow_null=True,
-        help_text="It costs from then on; null, and it costs nothing, before it is there.",
-    )
-    until = serializers.DateTimeField(help_text="It is paid until then.")
     kept_until = serializers.DateTimeField(
         help_text="With its grace, which costs nothing."
     )
@@ -104,8 +65,6 @@ class AllocationSerializer(OutputSerializer[Allocation]):
         choices=[(each.value, each.words) for each in WhenOver],
         help_text="What becomes of work that still runs when it has ended.",
     )
-    ended_at = serializers.DateTimeField(allow_null=True)
-    end_reason = serializers.ChoiceField(choices=["", *Allocation.End.values])
     next_steps = serializers.SerializerMethodField()
 
     @extend_schema_field(
@@ -114,11 +73,6 @@ class AllocationSerializer(OutputSerializer[Allocation]):
     def get_state(self, row: Allocation) -> str:
         """Where it stands between its grant and its end."""
         return provisioners.state_of(row, now=timezone.now()).value
-
-    @extend_schema_field(serializers.CharField(allow_null=True))
-    def get_cluster(self, row: Allocation) -> str | None:
-        """The cluster that it is on; null for what is on none."""
-        return None if row.tenancy is None else row.tenancy.cluster.name
 
     @extend_schema_field(NextStepSerializer(many=True))
     def get_next_steps(self, row: Allocation) -> Any:

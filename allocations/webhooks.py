@@ -31,7 +31,10 @@ class AllocationEventSerializer(OutputSerializer[Allocation]):
         source="tenancy.cluster.name", default=None, allow_null=True
     )
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
-    gpus = serializers.IntegerField()
+    gpus = serializers.IntegerField(
+        help_text="Those whose GPU-hours count against the budget."
+    )
+    usd_per_day = serializers.DecimalField(max_digits=14, decimal_places=2)
     reference = serializers.CharField(
         source="hold.reference", help_text="What it was granted for: `request-17`."
     )
@@ -46,9 +49,14 @@ class AllocationEventSerializer(OutputSerializer[Allocation]):
     )
     starts_at = serializers.DateTimeField()
     begun_at = serializers.DateTimeField(
-        allow_null=True, help_text="Null for a booking, also when that was cancelled."
+        allow_null=True,
+        help_text="Null for a booking, which begins by itself at starts_at, also when that was cancelled.",
     )
-    until = serializers.DateTimeField()
+    charged_from = serializers.DateTimeField(
+        allow_null=True,
+        help_text="It costs from then on; null, and it costs nothing, before it is there.",
+    )
+    until = serializers.DateTimeField(help_text="It is paid until then.")
     ended_at = serializers.DateTimeField(allow_null=True)
     end_reason = serializers.ChoiceField(
         choices=["", *Allocation.End.values],

@@ -74,7 +74,11 @@ def waits(
         request,
         title,
         sentence,
-        facts=[*_consequences(request, rules), *_facts_of(step, now=now), *hint],
+        facts=[
+            *_consequences(request, rules),
+            *_facts_of(step, request, now=now),
+            *hint,
+        ],
         rules=rules,
         action="Decide",
         now=now,
@@ -444,7 +448,7 @@ def _granted_shorter(request: Request, *, now: datetime) -> str:
     return f" Granted {shorter}." if shorter else ""
 
 
-def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:
+def _facts_of(step: Step, request: Request, *, now: datetime) -> list[tuple[str, str]]:
     decides = (
         step.words
         if not step.escalated_at
@@ -454,11 +458,8 @@ def _facts_of(step: Step, *, now: datetime) -> list[tuple[str, str]]:
         usual_words(usual_wait([step.seat])).removeprefix("Usually ").removesuffix(".")
     )
     facts = [("Decides", decides)] + ([("Usual time", usual)] if usual else [])
-    return (
-        [*facts, ("To be decided by", moment(step.due_at, now))]
-        if step.due_at
-        else facts
-    )
+    due = route_words.due(step, request)
+    return [*facts, ("To be decided by", moment(due, now))] if due else facts
 
 
 def _tell(

@@ -71,12 +71,12 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
 
 
 def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
-    """ "Automatic if you ask for 2 until Fri 28 Nov, 18:00 UTC": only what differs from the ask."""
-    parts = [f"for {nearest.count:,}"] if nearest.count != ask.count else []
-    parts += (
-        [f"until {moment(nearest.until, now)}"] if nearest.until != ask.until else []
-    )
-    return f"Automatic if you ask {' '.join(parts)}."
+    """ "Automatic for 2 until Fri 28 Nov, 18:00 UTC": only what differs from the ask, to who asks and who decides."""
+    ends = moment(nearest.until, now)
+    if nearest.count == ask.count:
+        return f"Automatic if it ends {ends}."
+    until = f" until {ends}" if nearest.until != ask.until else ""
+    return f"Automatic for {nearest.count:,}{until}."
 
 
 @dataclass(frozen=True)

@@ -273,6 +273,8 @@ def _decided(found: Named) -> Any:
             else None
         )
         part = f" {fewer} of {found['count']}" if fewer is not None else ""
+        if one["until"] and one["until"] != found["until"]:
+            part += f" until {words.moment(one['until'])}"
         is_void = (
             one["verdict"] in VOTES
             and one["content_version"] < found["content_version"]

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
-from allocations import provisioners
+from allocations import provisioners, webhooks
 from allocations.bookings.hindrances import beyond, hindrances, of_place
 from allocations.bookings.notices import blocked_message
 from allocations.changes import end, locked_with_all, record_change, settle
@@ -25,6 +25,7 @@ from audit.events import Kind
 from capacity.reservations.asking import quota_left
 from capacity.subscriptions.following import follow_shared
 from notices.actions import tell, tell_channels
+from notices.channels.events import WebhookEvent
 from notices.kinds import NoticeKind
 from reconciling.turns import in_turn
 from ui.amounts import gpus
@@ -159,6 +160,8 @@ def _make(allocation: Allocation, *, now: datetime) -> None:
     )
     settle(allocation.hold, now=now, why="costs from when it begins")
     provisioners.begin(allocation, is_new=True, actor=PORTAL, now=now)
+    if is_there:
+        webhooks.tell_of(WebhookEvent.ALLOCATION_READY, allocation, now=now)
     record_change(
         Kind.ALLOCATION_BEGUN, allocation, PORTAL, until=allocation.until.isoformat()
     )

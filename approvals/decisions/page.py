@@ -163,11 +163,7 @@ def context(
         "edited": talk.since_seen(
             request, viewer, decisions, talk.revisions_of(request), now=now
         ),
-        "next": [
-            part
-            for part in route_words.coming(request, steps)
-            if part["phase"] == "future"
-        ],
+        "next": _next(request, steps),
         "because": Decision.Because.choices,
         "less": less(request, None if hindered else judged, typed=typed, now=now),
         "refusal": refusal,
@@ -176,6 +172,17 @@ def context(
         "waited": ago(request.created_at, now).removesuffix(" ago"),
         **beside(request, queue, now=now),
     }
+
+
+def _next(request: Request, steps: Sequence[Step]) -> list[Entry]:
+    """What comes by itself while nobody decides; nothing once it is decided."""
+    if request.state != State.WAITING:
+        return []
+    parts = route_words.coming(request, steps)
+    return [
+        *(part for part in parts if part["phase"] == "future"),
+        route_words.lapses(request),
+    ]
 
 
 def _silence(request: Request) -> str:

@@ -82,19 +82,32 @@ def coming(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
                 f"{title} {'decides' if is_one(step) else 'decide'}",
                 _why(step, request),
             ) | {"at": ""}
-            yield from _clock(step)
+            # What would come after the lapse does not come.
+            yield from (
+                _future(title, at) for title, at in _clock(step) if at <= request.lapses
+            )
 
 
-def _clock(step: Step) -> Iterator[Entry]:
+def due(step: Step, request: Request) -> datetime | None:
+    """By when a step should be decided: at the latest when the request lapses; None for a step that is not open."""
+    return None if step.due_at is None else min(step.due_at, request.lapses)
+
+
+def lapses(request: Request) -> Entry:
+    """That it lapses by itself, and when."""
+    asked = request.turn == Request.Turn.REQUESTER
+    until = "it is not answered" if asked else "nobody has decided"
+    return _future(f"Lapses, if {until}", request.lapses)
+
+
+def _clock(step: Step) -> Iterator[tuple[str, datetime]]:
     name = upper(step.words)
     is_are = "is" if _is_one(step) else "are"
     if step.reminded_at is None and step.remind_at:
-        yield _future(f"{name} {is_are} reminded", step.remind_at)
+        yield f"{name} {is_are} reminded", step.remind_at
     if step.due_at:
         is_past = step.escalated_at is not None and step.escalated_at >= step.due_at
-        yield _future(
-            f"Should {'have been' if is_past else 'be'} decided by", step.due_at
-        )
+        yield f"Should {'have been' if is_past else 'be'} decided by", step.due_at
     if step.escalated_at is None and step.escalate_at:
         last = step.escalate_to == step.seat
         title = (
@@ -102,7 +115,7 @@ def _clock(step: Step) -> Iterator[Entry]:
             if last
             else f"If nobody has, {seat_words(step.escalate_to)} may decide in their place"
         )
-        yield _future(title, step.escalate_at)
+        yield title, step.escalate_at
 
 
 def is_one(step: Step) -> bool:

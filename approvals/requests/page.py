@@ -500,7 +500,7 @@ def waiting_line(
         "advice": vacant.words,
         "what": f"Waits for {', then '.join(route_words.who(s) for s in steps if s.done_at is None)}",
         "since": request.created_at,
-        "due": step.due_at,
+        "due": route_words.due(step, request),
         "place": "first" if place == 1 else f"{place - 1} before it",
         "expected": usual_words(
             usual_wait([s.seat for s in steps if s.done_at is None])

@@ -279,16 +279,10 @@ def coming(
 
 
 def _while_it_waits(request: Request, steps: Sequence[Step]) -> Iterator[Entry]:
-    # What would come after the lapse does not come.
-    yield from (
-        entry
-        for entry in route_words.coming(request, steps)
-        if not isinstance(entry["at"], datetime) or entry["at"] <= request.lapses
-    )
-    asked = request.turn == Request.Turn.REQUESTER
-    until = "it is not answered" if asked else "nobody has decided"
+    yield from route_words.coming(request, steps)
+    lapses = route_words.lapses(request)
     found = [
-        (request.lapses, f"Lapses, if {until}"),
+        (request.lapses, lapses["title"]),
         (request.until_now, "Ends, when approved"),
     ]
     if request.starts_at is not None:

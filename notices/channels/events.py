@@ -30,7 +30,7 @@ WORDS: Mapping[WebhookEvent, str] = {
     WebhookEvent.REQUEST_REJECTED: "A request was rejected",
     WebhookEvent.REQUEST_WITHDRAWN: "A request was withdrawn",
     WebhookEvent.REQUEST_LAPSED: "A request lapsed, because nobody decided or answered in time",
-    WebhookEvent.ALLOCATION_READY: "An allocation is there, and costs from now on",
+    WebhookEvent.ALLOCATION_READY: "An allocation is there, or seconds away, and costs from now on",
     WebhookEvent.ALLOCATION_ENDING: "An allocation ends soon",
     WebhookEvent.ALLOCATION_ENDED: "An allocation, or a part of one, has ended",
     WebhookEvent.RUN_ENDED: "A run has ended",

@@ -15,12 +15,14 @@ KINDS = [(kind.value, kind.channel_words) for kind in CHOOSABLE]
 class AnyChannelForm(KeepsOthersEdits, StrictForm):
     """What every channel has; its address is asked for and never shown again.
 
-    `told` is the field of what it is told; `label` and `help_text` are of the address that is asked for first.
+    `told` is the field of what it is told; `label` and `help_text` are of the address that is asked for first, and
+    `off_help` is of the switch.
     """
 
     told = ""
     label = ""
     help_text = ""
+    off_help = "A channel that is switched off is told nothing but tests."
     field_order = ("way", "name", "url", "kinds", "events", "enabled")
 
     name = forms.CharField(
@@ -93,6 +95,11 @@ class WebhookForm(AnyChannelForm):
         "It begins with https:// and is not shown again, as it may hold a secret."
     )
 
+    off_help = "A webhook that is switched off is told nothing but tests."
+
+    name = forms.CharField(
+        label="Name", max_length=60, help_text="Of the program, such as “Ticket robot”."
+    )
     events = forms.MultipleChoiceField(
         label="It is told when",
         choices=WEBHOOK_EVENTS,

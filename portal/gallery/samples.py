@@ -140,7 +140,7 @@ ANSWERS: Answers = {
         "detail": "Usually 3 h; 8 of the last 10 took 1 to 5 h.",
         "rules": _rules(16),
         "hint": {
-            "text": "Automatic if you ask for 2.",
+            "text": "Automatic for 2.",
             "href": "#two",
             "label": "Ask for 2",
         },

@@ -22,6 +22,7 @@ from accounts.cost_centres.models import is_confirmed
 from accounts.models import Delegation, DirectoryBrake, Membership, Team, User
 from accounts.roles import Permission
 from allocations.models import Allocation, Brake
+from approvals.decisions import route_words
 from approvals.decisions.empty_seats import EmptySeat, empty_seats, vacant
 from approvals.decisions.routing import open_step
 from approvals.fulfilment.page import ToDo, to_do
@@ -339,7 +340,7 @@ def waiting(row: Request, *, mine: bool, now: datetime) -> Wait:
         "what": f"{what} waits for {who} to decide",
         # Each step has waited since the one before it was done.
         "since": step.opened_at if step is not None else row.created_at,
-        "due": step.due_at if step is not None else None,
+        "due": route_words.due(step, row) if step is not None else None,
         "action": {"label": "Open", "href": href},
     }
 

@@ -1,5 +1,6 @@
 """What webhooks are told about allocations."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from allocations.actions import begin_charging
 from allocations.ends.actions import expire, give_back
 from allocations.ends.reminders import remind
 from allocations.models import Allocation
+from fleet.models import Cluster
 from notices.channels.events import WebhookEvent
 from notices.models import Channel
 from tests.calling import Caller
@@ -17,6 +19,10 @@ from tests.subscribed import last, subscribe, told
 ENDED = WebhookEvent.ALLOCATION_ENDED
 
 
+def shown(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")
+
+
 @pytest.fixture
 def held(scene: Scene, settings: Any) -> Allocation:
     request = scene.ask(2, days=10)
@@ -24,16 +30,38 @@ def held(scene: Scene, settings: Any) -> Allocation:
     return Allocation.objects.get(hold=request.hold_id)
 
 
-def test_what_is_there_ends_soon_and_ends_is_told_each_time(held: Allocation) -> None:
+def test_what_is_granted_where_the_team_is_costs_at_once_and_is_told_so(
+    scene: Scene, settings: Any
+) -> None:
+    subscribe(settings)
+    request = scene.ask(2)
+    assert told() == ["request.approved", "allocation.ready"]
+    data, _ = last(WebhookEvent.ALLOCATION_READY)
+    assert data["id"] == Allocation.objects.get(hold=request.hold_id).pk
+    assert data["charged_from"] == data["starts_at"] == shown(NOW)
+
+
+def test_what_cannot_be_told_to_its_cluster_yet_is_ready_once_it_is(
+    scene: Scene, settings: Any
+) -> None:
+    Cluster.objects.update(reachable=False)
+    subscribe(settings)
+    request = scene.ask(2)
+    held = Allocation.objects.get(hold=request.hold_id)
+    assert (told(), held.charged_from) == (["request.approved"], None)
     assert begin_charging(held, now=NOW + HOUR)
-    held.refresh_from_db()
+    assert told()[1:] == ["allocation.ready"]
+    assert last(WebhookEvent.ALLOCATION_READY)[0]["charged_from"] == shown(NOW + HOUR)
+
+
+def test_what_ends_soon_and_ends_is_told_each_time(held: Allocation) -> None:
     assert held.remind_at is not None
     assert remind(held.pk, now=held.remind_at)
-    assert told() == ["allocation.ready", "allocation.ending"]
+    assert told() == ["allocation.ending"]
     assert last(WebhookEvent.ALLOCATION_ENDING)[0]["ended_at"] is None
     held.refresh_from_db()
     assert expire(held.pk, now=held.kept_until)
-    assert told()[2:] == ["allocation.ended"]
+    assert told()[1:] == ["allocation.ended"]
     data, link = last(ENDED)
     assert link == f"/teams/{held.team.slug}/"
     assert (data["id"], data["gpus"], data["end_reason"], data["part_of"]) == (

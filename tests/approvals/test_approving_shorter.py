@@ -19,7 +19,7 @@ from approvals.fulfilment import free_again
 from approvals.judging import reevaluation
 from approvals.judging.asked import wanted_of
 from approvals.judging.earlier_requests import gather
-from approvals.models import Request
+from approvals.models import Request, Step
 from approvals.renewals import renewing
 from approvals.requests.actions import answer, lapse, submit
 from approvals.requests.listing import with_all
@@ -91,6 +91,25 @@ def test_what_is_granted_ends_at_the_earlier_end_and_costs_until_then(
     assert books(scene.team) == ledger(scene.team)
     assert sum(books(scene.team).values()) == Decimal(5 * 24 * 10)
     assert books(scene.team)["2026-12"] == 0
+
+
+def test_no_date_is_told_after_the_end_at_which_what_waits_lapses(scene: Scene) -> None:
+    now = timezone.now()
+    request = scene.ask(9, days=20, now=now)
+    end = now + 2 * DAY
+    shorten(request, scene.priya, end, now=now)
+    left = fresh(request)
+    step = left.current_steps[-1]
+    assert step.due_at is not None
+    Step.objects.filter(pk=step.pk).update(due_at=end + HOUR, escalate_at=end + DAY)
+    assert left.lapses == end
+    context = signed_in(scene.elena).get(f"/approvals/{request.pk}/").context
+    assert [part["title"] for part in context["next"]] == [
+        "Engineering leadership are reminded",
+        "Lapses, if nobody has decided",
+    ]
+    shown = signed_in(scene.ada).get(f"/requests/{request.pk}/").context
+    assert shown["waiting"]["due"] == end
 
 
 def test_fewer_and_shorter_go_together(scene: Scene) -> None:
@@ -599,7 +618,7 @@ def test_the_form_starts_with_the_nearest_automatic_end(scene: Scene) -> None:
     request = asked_now(scene, 1)
     less = signed_in(scene.priya).get(f"/approvals/{request.pk}/").context["less"]
     assert (less["fewer"], less["shorter"], less["count"]) == (False, True, 1)
-    assert less["words"].startswith("Automatic if you ask until ")
+    assert less["words"].startswith("Automatic if it ends ")
     assert less["effect"]["words"] == ["Every rule would hold."]
     answer_ = signed_in(scene.priya).post(
         f"/approvals/{request.pk}/", form(request, until=less["until"])

@@ -34,6 +34,7 @@ from tests import factories
 from tests.approvals.policies import in_force
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene, scene
+from tests.subscribed import subscribe, told
 from web.fields import INPUT
 from web.refusals import BadInput, Conflict
 
@@ -138,6 +139,13 @@ def test_its_money_is_set_aside_in_the_months_of_its_own_days(here: Scene) -> No
         Decimal("0.01")
     )
     assert found.get("2026-11", 0) == 0
+
+
+def test_webhooks_are_told_of_it_once_it_begins(here: Scene, settings: Any) -> None:
+    row = booked(here)
+    subscribe(settings)
+    assert bookings.begin(row.pk, now=NEXT_WEEK)
+    assert told() == ["allocation.ready"]
 
 
 def test_it_begins_by_itself_and_costs_from_then_on(here: Scene) -> None:

@@ -69,7 +69,7 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
         ("Others who wait for these", "0"),
         ("Decides", "platform leads"),
         ("To be decided by", "Sat 21 Nov, 12:00 UTC"),
-        ("Without people", "Automatic if you ask for 2."),
+        ("Without people", "Automatic for 2."),
         ("Why", "Retrain the detector before the review."),
     )
 

@@ -521,7 +521,7 @@ def test_what_a_closed_cluster_keeps_from_being_granted_is_said_before_the_vote(
     assert f"It cannot be granted any more: {why}" in shown
     assert 'value="approve"' not in shown
     assert 'value="reject"' in shown
-    assert "Automatic if you ask for" not in shown
+    assert "Automatic for" not in shown
     assert mark_of(Request.objects.get(pk=waiting.pk)) == "not_now"
     together = page.get(f"/approvals/together?pk={waiting.pk}").content.decode()
     assert (

@@ -268,7 +268,7 @@ def test_a_link_fills_the_form(page: Client) -> None:
     shown = text(page.get(NEW, {"gpus": "5", "purpose": "notebook"}))
     assert 'value="5"' in shown
     assert "Platform leads decide." in shown
-    assert "Automatic if you ask for 2." in shown
+    assert "Automatic for 2." in shown
 
 
 def test_the_price_times_the_time_is_the_sum(page: Client) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 import time_machine
@@ -40,6 +41,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from tests.scene import scene as make
+from tests.subscribed import subscribe, told
 from web.refusals import BadInput, Conflict, NoRight
 
 LATER = NOW + 2 * DAY
@@ -92,6 +94,15 @@ def waiting_renewal(scene: Scene) -> tuple[Request, Request, Allocation]:
     second, held = renew(scene, first), live(first)
     assert held is not None
     return first, second, held
+
+
+def test_webhooks_are_not_told_that_what_goes_on_is_there(
+    scene: Scene, settings: Any
+) -> None:
+    first = scene.ask(4)
+    subscribe(settings)
+    renew(scene, first)
+    assert sorted(told()) == ["allocation.ended", "request.approved"]
 
 
 def test_an_automatic_renewal_goes_on_without_a_gap(scene: Scene) -> None:

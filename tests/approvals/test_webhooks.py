@@ -25,7 +25,7 @@ def test_what_the_policy_approves_is_told_with_what_was_asked(
     scene: Scene, robot: Channel
 ) -> None:
     request = scene.ask(2)
-    assert told() == ["request.approved"]
+    assert told() == ["request.approved", "allocation.ready"]
     data, link = last(APPROVED)
     assert link == f"/requests/{request.pk}/"
     assert data == {
@@ -84,7 +84,8 @@ def test_what_waits_is_told_and_then_what_became_of_it(
         withdraw(request.pk, by=scene.ada, now=NOW)
     else:
         assert lapse(request.pk, now=request.lapses)
-    assert told() == ["request.waiting", f"request.{end}"]
+    granted = ["allocation.ready"] if end == "approved" else []
+    assert told() == ["request.waiting", f"request.{end}", *granted]
     data, _ = last(WebhookEvent(f"request.{end}"))
     assert data["state"] == end
     assert data["approved_count"] == (3 if end == "approved" else None)

@@ -354,7 +354,7 @@ def test_the_answer_comes_while_typing(browser: Client, a100: Flavor) -> None:
     assert "Platform leads, then engineering leadership decide." in say(
         **exactly, gpus="16"
     )
-    assert "Automatic if you ask for 2" in say(**exactly, gpus="4")
+    assert "Automatic for 2" in say(**exactly, gpus="4")
     assert "The space, and no GPUs yet" in say(size="none")
     assert "the answer appears here" in say(**exactly, gpus="")
     assert not Request.objects.exists()

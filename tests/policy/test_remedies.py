@@ -334,11 +334,11 @@ def test_what_is_automatic_needs_no_remedy() -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (ask(3), "Automatic if you ask for 2."),
-        (ask(length=20 * DAY), "Automatic if you ask until Fri 4 Dec, 12:00 UTC."),
+        (ask(3), "Automatic for 2."),
+        (ask(length=20 * DAY), "Automatic if it ends Fri 4 Dec, 12:00 UTC."),
         (
             ask(3, length=20 * DAY),
-            "Automatic if you ask for 2 until Fri 4 Dec, 12:00 UTC.",
+            "Automatic for 2 until Fri 4 Dec, 12:00 UTC.",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_dry_run_tells_who_decides_and_why_and_sends_nothing(
     assert said[said.index("because 12 GPUs: people decide above 2") + 1] == (
         "It counts with 2 of last week."
     )
-    assert "automatic Automatic if you ask for 2." in said
+    assert "automatic Automatic for 2." in said
     assert "all free from 2026-12-01 10:00 UTC" in said
     assert "Nobody is known as managers" in done.stderr
     assert "has not read yet who platform leads are" in done.stderr

@@ -139,11 +139,17 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
             },
         ],
         "decisions": [
-            {**DECISION, "count": 1, "reason": "One is enough."},
+            {
+                **DECISION,
+                "count": 1,
+                "until": "2026-12-01T10:00:00Z",
+                "reason": "One is enough.",
+            },
             {
                 **DECISION,
                 "verdict": "ask",
                 "count": None,
+                "until": None,
                 "content_version": 2,
                 "stands_in_for": "Marcus",
                 "reason": "Which one?",
@@ -180,7 +186,7 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
         said.index("when what comes") - 1,
     )
     assert [line.partition(" UTC ")[2] for line in said[first:last]] == [
-        "Priya Raman approved 1 of 2: One is enough. Void: it was changed since.",
+        "Priya Raman approved 1 of 2 until 2026-12-01 10:00 UTC: One is enough. Void: it was changed since.",
         "Ada Okafor wrote: Soon?[2J",
         "Priya Raman for Marcus asked: Which one?",
         "Policy 4 came.",
