@@ -23,7 +23,7 @@ from notebooks.hubs.people import people_at
 from notebooks.servers.models import NotebookServer
 from notebooks.servers.queue_stops import stopped_by_queue
 from notebooks.servers.reconcile import Clock, move, ready
-from notebooks.servers.started_with import Profiles, Started
+from notebooks.servers.started_with import Profiles, Started, is_of_its_profile
 from notebooks.servers.states import State, StopReason
 from reconciling.sweeping import for_each
 
@@ -118,17 +118,7 @@ def _is_another(
     if server.ready_at is None or server.ready_at > asked_at:
         # The hub was asked before that.
         return False
-    started = profiles.of(one)
-    return (
-        not _is_of_its_profile(server, one)
-        if started is None
-        else not started.is_as_known(server)
-    )
-
-
-def _is_of_its_profile(server: NotebookServer, one: HubServer) -> bool:
-    """Whether a server is of the profile that is known of it, though that may be retired or lack a choice by now."""
-    return one.options.get("profile") == server.user_options["profile"]
+    return not profiles.is_as_kept(server, one)
 
 
 def _carry_over(
@@ -177,7 +167,7 @@ def _start_again(
     if not NotebookServer.objects.locked().filter(pk=server.pk, **same):
         return True
     seen, started = State(server.state), profiles.of(one)
-    if started is None and not _is_of_its_profile(server, one):
+    if started is None and not is_of_its_profile(server, one):
         if seen is State.READY:
             move(server.pk, State.STOPPED, seen=seen, now=now, message="")
         return False

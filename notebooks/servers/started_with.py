@@ -7,10 +7,11 @@ from typing import Any
 
 from connectors.jupyterhub import HubServer
 from fleet.models import Cluster
-from notebooks.models import Profile
+from notebooks.models import Profile, ProfileVersion
 from notebooks.places import flavors_on
-from notebooks.profile_desk.kept import Offered, offered
+from notebooks.profile_desk.kept import Offered, document_in, offered
 from notebooks.profiles.choosing import Chosen, NotAChoice, chosen
+from notebooks.profiles.document import Document
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.models import NotebookServer
 from provisioning.models import Tenancy
@@ -23,14 +24,6 @@ class Started:
     tenancy: Tenancy
     offer: Offered
     chosen: Chosen
-
-    def is_as_known(self, server: NotebookServer) -> bool:
-        """Whether a server is kept with the same profile, namespace and choices."""
-        return (
-            server.tenancy_id == self.tenancy.pk
-            and server.profile.slug == self.offer.document.slug
-            and server.options == self.chosen.options
-        )
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -62,17 +55,29 @@ class Profiles:
         if found is None:
             return None
         tenancy, offer = found
-        known = {
-            name: str(value)
-            for name, value in one.options.items()
-            if name != "profile" and name.partition("--")[0] in offer.document.options
-        }
-        try:
-            return Started(
-                tenancy=tenancy, offer=offer, chosen=chosen(offer.document, known)
-            )
-        except NotAChoice:
+        choices = _chosen(offer.document, one)
+        if choices is None:
             return None
+        return Started(tenancy=tenancy, offer=offer, chosen=choices)
+
+    def is_as_kept(self, server: NotebookServer, one: HubServer) -> bool:
+        """Whether a server runs with the profile, the namespace and the choices with which it is kept.
+
+        What nobody chose is as the version of the profile has it with which it was started.
+        """
+        started = self.of(one)
+        if started is None:
+            return is_of_its_profile(server, one)
+        document = self._document_of(server) or started.offer.document
+        choices = _chosen(document, one)
+        return (
+            server.tenancy_id == started.tenancy.pk
+            and server.profile.slug == started.offer.document.slug
+            # Only a newer version has a choice that its own does not have.
+            and _said(started.offer.document, one).keys() <= _said(document, one).keys()
+            and choices is not None
+            and choices.options == server.options
+        )
 
     def _named(self, name: str) -> tuple[Tenancy, Offered] | None:
         """The namespace and the profile that a server's choices name together."""
@@ -82,6 +87,20 @@ class Profiles:
                 return tenancy, self._offered[slug]
         return None
 
+    def _document_of(self, server: NotebookServer) -> Document | None:
+        """What its profile said when a server was started; None where an update of the product takes that no longer."""
+        place = server.profile_id, server.profile_version
+        if place not in self._documents:
+            version = ProfileVersion.objects.filter(
+                profile=server.profile_id, number=server.profile_version
+            ).first()
+            self._documents[place] = None if version is None else document_in(version)
+        return self._documents[place]
+
+    @cached_property
+    def _documents(self) -> dict[tuple[int, int], Document | None]:
+        return {}
+
     @cached_property
     def _tenancies(self) -> Mapping[str, Tenancy]:
         here = Tenancy.objects.here().filter(cluster=self.cluster)
@@ -90,3 +109,25 @@ class Profiles:
     @cached_property
     def _offered(self) -> Mapping[str, Offered]:
         return {one.document.slug: one for one in offered()}
+
+
+def is_of_its_profile(server: NotebookServer, one: HubServer) -> bool:
+    """Whether a server is of the profile that is known of it, though that may be retired or lack a choice by now."""
+    return one.options.get("profile") == server.user_options["profile"]
+
+
+def _chosen(document: Document, one: HubServer) -> Chosen | None:
+    """The choices of a profile that a hub tells of a server; None where it has no such choice."""
+    try:
+        return chosen(document, _said(document, one))
+    except NotAChoice:
+        return None
+
+
+def _said(document: Document, one: HubServer) -> Mapping[str, str]:
+    """Of what a hub tells of a server that which is an option of a profile."""
+    return {
+        name: str(value)
+        for name, value in one.options.items()
+        if name != "profile" and name.partition("--")[0] in document.options
+    }

@@ -812,6 +812,53 @@ def test_a_server_that_was_started_in_the_hub_appears(
     )
 
 
+def published(lead: User, *changes: tuple[str, str]) -> None:
+    text = A100
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    profiles.save(text, by=lead, now=timezone.now())
+    profiles.publish("a100", by=lead)
+
+
+@pytest.mark.parametrize("said", [{}, {"size": "one"}], ids=["nothing", "a size"])
+def test_a_new_version_of_its_profile_changes_nothing_of_one_that_runs(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, said: dict[str, str]
+) -> None:
+    chosen = {"profile": f"a100--{tenancy.namespace}", **said}
+    hub.start_inside(str(ada.oid), "mine", chosen)
+    follow(now=timezone.now)
+    began = timezone.now() - timedelta(hours=11)
+    NotebookServer.objects.update(ready_at=began, launched_at=began, created_at=began)
+    published(
+        lead,
+        ("title: One GPU, gpus: 1, default: true", "title: One GPU, gpus: 1"),
+        ("title: Four GPUs, gpus: 4", "title: Four GPUs, gpus: 4, default: true"),
+    )
+
+    follow(now=timezone.now)
+
+    server = NotebookServer.objects.get()
+    assert (server.gpus, server.profile_version) == (1, 1)
+    assert server.ready_at == began
+
+
+def test_one_that_is_started_again_with_a_choice_of_a_newer_version_counts_with_it(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    chosen = {"profile": f"a100--{tenancy.namespace}", "size": "one"}
+    hub.start_inside(str(ada.oid), "mine", chosen)
+    follow(now=timezone.now)
+    NotebookServer.objects.update(ready_at=timezone.now() - timedelta(hours=1))
+    published(lead, ("title: Four GPUs, gpus: 4", "title: Four GPUs, gpus: 2"))
+
+    hub.start_inside(str(ada.oid), "mine", {**chosen, "size": "four"})
+    follow(now=timezone.now)
+
+    server = NotebookServer.objects.get()
+    assert (server.gpus, server.profile_version) == (2, 2)
+
+
 @pytest.mark.parametrize("is_seen_to_end", [True, False])
 @pytest.mark.parametrize("is_named", [True, False])
 def test_one_that_is_started_again_in_the_hub_counts_with_its_new_choices_and_namespace(
