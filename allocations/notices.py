@@ -128,25 +128,34 @@ def _way_on(row: Allocation) -> WayOn:
     return WayOn(words, "Keep them longer", reverse("renew", args=[row.pk]))
 
 
-def left_message(left: Sequence[Leftover], *, now: datetime) -> Message:
+def left_message(
+    tenancy: Tenancy, left: Sequence[Leftover], *, now: datetime
+) -> Message:
     """That work still runs on GPUs that are no longer held, and what becomes of it; `left` is of one flavor."""
     row, work = left[0], left[0].running
     listed = _work_facts([(one["job"], sum(one["gpus"].values())) for one in work])
     return Message(
         title=f"{jobs(len(work))} still {'uses' if len(work) == 1 else 'use'} GPUs that are no longer held",
         sentence=fate(left, now=now),
-        facts=(("Cluster", row.flavor.cluster.title), *listed),
+        facts=(
+            ("Team", tenancy.team.name),
+            ("Cluster", row.flavor.cluster.title),
+            *listed,
+        ),
         action="Open the team",
     )
 
 
-def stopped_message(rows: Sequence[StoppedWork]) -> Message:
+def stopped_message(tenancy: Tenancy, rows: Sequence[StoppedWork]) -> Message:
     """That work was stopped, which, and what can be done."""
     return Message(
         title=f"{jobs(len(rows))} {'was' if len(rows) == 1 else 'were'} stopped",
         sentence="The GPUs are no longer held, and the time to finish is over. Nothing was deleted: ask for GPUs, "
         "then start the work again.",
-        facts=tuple(_work_facts([(row.job, row.gpus) for row in rows])),
+        facts=(
+            ("Team", tenancy.team.name),
+            *_work_facts([(row.job, row.gpus) for row in rows]),
+        ),
         action="Open the team",
     )
 

@@ -437,8 +437,8 @@ class Request(Row):
 
     @property
     def count_now(self) -> int:
-        """How many units it is about: those that were granted, else what the steps so far have left of it."""
-        return self.approved_count or self.cut_to or self.count
+        """How many units it is about: those that were granted, else what the steps so far leave while it waits."""
+        return self.approved_count or (self._waits and self.cut_to) or self.count
 
     @property
     def gpus_now(self) -> int:
@@ -447,8 +447,12 @@ class Request(Row):
 
     @property
     def until_now(self) -> datetime:
-        """Until when it is: the end that was granted, else what the steps so far have left of its time."""
-        return self.approved_until or self.cut_until or self.until
+        """Until when it is: the end that was granted, else what the steps so far leave of its time while it waits."""
+        return self.approved_until or (self._waits and self.cut_until) or self.until
+
+    @property
+    def _waits(self) -> bool:
+        return self.state == State.WAITING
 
     @property
     def is_shorter(self) -> bool:

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django.urls import reverse
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api import TeamNameSerializer
 from approvals.models import Request
+from approvals.requests.prices import usd_of
 from approvals.states import STORED, State
 from catalogue.offerings import CHOICES
 from notices.actions import tell_webhooks
@@ -22,7 +24,25 @@ CLOSED: Mapping[State, WebhookEvent] = {
 }
 
 
-class RequestEventSerializer(OutputSerializer[Request]):
+class ApprovedSerializer(OutputSerializer[Request]):
+    """What the approval of a request comes to."""
+
+    approved_usd = serializers.SerializerMethodField()
+
+    @extend_schema_field(
+        serializers.DecimalField(
+            max_digits=12,
+            decimal_places=2,
+            allow_null=True,
+            help_text="In all, as approved, which may be for fewer or for a shorter time.",
+        )
+    )
+    def get_approved_usd(self, request: Request) -> str | None:
+        """In all, as approved, which may be for fewer or for a shorter time; null before."""
+        return f"{usd_of(request):.2f}" if request.state == State.APPROVED else None
+
+
+class RequestEventSerializer(ApprovedSerializer):
     """A request when something became of it, in the fields of the API; reasons and people stay in the portal."""
 
     id = serializers.IntegerField()
@@ -43,7 +63,9 @@ class RequestEventSerializer(OutputSerializer[Request]):
     gpus = serializers.IntegerField(
         help_text="GPUs in all, as asked; 0 for what has none."
     )
-    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    usd = serializers.DecimalField(
+        max_digits=12, decimal_places=2, help_text="In all, as asked."
+    )
     starts_at = serializers.DateTimeField(
         allow_null=True, help_text="From when on, where it was asked to begin later."
     )

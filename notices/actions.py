@@ -15,7 +15,14 @@ from audit.events import Kind
 from audit.log import record
 from notices.channels.events import WebhookEvent
 from notices.enqueue import enqueue_on_commit
-from notices.kinds import GATHERED, GATHERED_FOR, NoticeKind, Pace, Way
+from notices.kinds import (
+    GATHERED,
+    GATHERED_FOR,
+    TOLD_TO_CHANNELS,
+    NoticeKind,
+    Pace,
+    Way,
+)
 from notices.message import Message
 from notices.models import (
     A_PATH,
@@ -105,8 +112,13 @@ def tell_channels(
     message: Message,
     now: datetime,
 ) -> None:
-    """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`."""
+    """Tell every channel that is switched on and subscribed to this kind; promises and errors as for `tell`.
+
+    Raises ValueError for a kind that concerns persons alone: no channel can be subscribed to it.
+    """
     _check(link)
+    if kind not in TOLD_TO_CHANNELS:
+        raise ValueError(f"No channel can be subscribed to {kind}.")
     channels = [
         channel for channel in Channel.objects.lasting() if kind in channel.kinds
     ]

@@ -163,16 +163,13 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.REQUEST_WITHDRAWN: "A request was taken back",
     NoticeKind.REQUEST_OFFERED_AGAIN: "What was asked for has become free",
     NoticeKind.REQUEST_REROUTED: "A new policy has other people decide a request",
-    NoticeKind.TASK_ASSIGNED: "Work was assigned to somebody",
-    NoticeKind.TASK_DONE: "Work for a request was done",
     NoticeKind.ALLOCATION_ENDING: "GPUs of a team end soon",
+    NoticeKind.GPUS_IDLE: "No work uses GPUs that a team holds",
     NoticeKind.BOOKING_BLOCKED: "Something stands in the way of what a team has booked",
     NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
     NoticeKind.CLUSTER_ANNOUNCED: "A cluster is maintained or has an announcement",
-    NoticeKind.COST_CENTRE_JOINED: "A team spends on another cost centre",
-    NoticeKind.TEAM_OWNED: "Somebody else answers for a team",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
 }
@@ -247,6 +244,21 @@ DIGESTED = frozenset(
 CHOOSABLE = tuple(
     kind for kind in NoticeKind if kind not in (NoticeKind.TEST, NoticeKind.EVENT)
 )
+# What one person alone has to do or to know.
+PERSONAL = frozenset(
+    {
+        NoticeKind.STAND_IN,
+        NoticeKind.TASK_ASSIGNED,
+        NoticeKind.TASK_DONE,
+        NoticeKind.COST_CENTRE_JOINED,
+        NoticeKind.TEAM_OWNED,
+        NoticeKind.RUN_ENDED,
+        NoticeKind.RUN_ENDING,
+        NoticeKind.NOTEBOOK_ENDED,
+        NoticeKind.NOTEBOOK_IDLE,
+    }
+)
+TOLD_TO_CHANNELS = tuple(kind for kind in CHOOSABLE if kind not in PERSONAL)
 # Who has chosen nothing gets the first of these at once and what follows it in one mail, this much later.
 GATHERED = frozenset({NoticeKind.REQUEST_WAITING})
 GATHERED_FOR = timedelta(minutes=10)

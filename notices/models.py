@@ -9,7 +9,14 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from notices.channels.events import SUBSCRIBABLE
-from notices.kinds import CHOOSABLE, USUAL_HOUR, NoticeKind, Pace, Way
+from notices.kinds import (
+    CHOOSABLE,
+    TOLD_TO_CHANNELS,
+    USUAL_HOUR,
+    NoticeKind,
+    Pace,
+    Way,
+)
 from notices.message import Message
 from notices.sealing import (
     BEGINNING,
@@ -22,6 +29,7 @@ from web.rows import Row
 
 PACES = [(pace.value, pace.words) for pace in Pace]
 CHOOSABLE_KINDS = [(kind.value, kind.words) for kind in CHOOSABLE]
+CHANNEL_KINDS = [(kind.value, kind.channel_words) for kind in TOLD_TO_CHANNELS]
 WAYS = [(way.value, way.words) for way in Way]
 CHAT_WAYS = [(way.value, way.words) for way in (Way.TEAMS, Way.SLACK)]
 CHANNEL_WAYS = [*CHAT_WAYS, (Way.WEBHOOK.value, Way.WEBHOOK.words)]

@@ -286,7 +286,7 @@ class GroupEndpoint(Endpoint):
 
 def owner_from(oid: str) -> User:
     """The person with this object id who has signed in; raises BadInput."""
-    found = User.objects.filter(oid=oid, is_active=True).first()
+    found = User.objects.filter(oid=oid, is_active=True, pipelines_of=None).first()
     if found is None:
         raise BadInput(
             "Nobody of this object id has signed in.",

@@ -67,7 +67,7 @@ class TeamForm(KeepsOthersEdits, StrictForm):
         super().__init__(data, initial=usual, label_suffix="")
         self.team = team
         people = User.objects.filter(
-            memberships__team=team, is_active=True
+            memberships__team=team, is_active=True, pipelines_of=None
         ) | User.objects.filter(pk=team.accountable.pk)
         self.people = {
             str(user.oid): user for user in people.distinct().order_by("name")

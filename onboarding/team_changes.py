@@ -246,7 +246,8 @@ def _people(team: Team, change: TeamChange) -> tuple[list[str], list[str]]:
     """Names of those who join and who leave the team with another group, as far as they have signed in."""
     if change.group is None:
         return [], []
-    now_in = set(team.memberships.values_list("user__name", flat=True))
+    members = team.memberships.of_people()
+    now_in = set(members.values_list("user__name", flat=True))
     rows = GroupHeld.objects.filter(group=change.group.oid, user__is_active=True)
     then_in = set(rows.values_list("user__name", flat=True))
     return sorted(then_in - now_in), sorted(now_in - then_in)

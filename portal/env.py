@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, StringConstraints, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 # A server that is back is used at once: whoever gave up tries again when next asked, and whoever does not waits twice
@@ -26,6 +26,8 @@ REGISTRY = (
     r"^(/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"
     r"/registries/[A-Za-z0-9]{5,50})?$"
 )
+# Hosts are compared with those of addresses, which are in small letters.
+HostName = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True)]
 
 
 class Environment(BaseSettings):
@@ -114,8 +116,8 @@ class Environment(BaseSettings):
     mail_password: SecretStr = SecretStr("")
     mail_from: str = "Quartermaster <quartermaster@localhost>"
     mail_tls: Literal["starttls", "tls", "none"] = "starttls"
-    webhook_hosts_allowed: list[str] = Field(default_factory=list)
-    webhook_receivers: list[str] = Field(default_factory=list)
+    webhook_hosts_allowed: list[HostName] = Field(default_factory=list)
+    webhook_receivers: list[HostName] = Field(default_factory=list)
     anchor_mail: list[str] = Field(default_factory=list)
     anchor_dir: Path | None = None
 

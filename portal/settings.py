@@ -210,6 +210,7 @@ SPECTACULAR_SETTINGS = {
         "PolicyOutcome": "approvals.policy_desk.serializers.OUTCOMES",
         "ClusterPurpose": "fleet.models.Cluster.Purpose",
         "NoticeKind": "notices.models.CHOOSABLE_KINDS",
+        "ChannelKind": "notices.models.CHANNEL_KINDS",
         "NoticePaceKind": "notices.models.PACES",
         "OfferingKey": "catalogue.offerings.CHOICES",
         "NoticeWay": "notices.models.WAYS",

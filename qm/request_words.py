@@ -39,6 +39,11 @@ def what(request: Named) -> str:
     return f"{request['name']}{cut}"
 
 
+def until(request: Named) -> str:
+    """Until when it was granted, or is asked for while nothing is granted, in local time."""
+    return words.moment(request["approved_until"] or request["until"])
+
+
 def where(request: Named) -> str:
     """The cluster with its kind of GPU, as --flavor takes it; the place alone of what takes none."""
     of_gpus = f"{request['cluster']}/{request['flavor']}"
@@ -148,8 +153,8 @@ def request(found: Named) -> list[Fact]:
         ("reason", found["reason"]),
         ("for", found["purpose"]),
         ("from", words.moment(found["starts_at"])),
-        ("until", words.moment(held.get("until") or found["until"])),
-        ("cost", f"{usd(found['usd'])} in all: {found['formula']}"),
+        ("until", words.moment(held["until"]) if held else until(found)),
+        ("cost", _cost(found)),
         ("renews", found["renews"]),
         ("decided by", deciders(found)),
         *_lines("still runs", map(_still_running, found["still_running"])),
@@ -187,6 +192,14 @@ def questions(found: Named) -> Iterator[str]:
     if found["state"] == "waiting" and found["turn"] == "requester":
         asked = [one for one in found["decisions"] if one["verdict"] == "ask"]
         yield from (f"{_by(one)}: {one['reason']}" for one in asked[-1:])
+
+
+def _cost(found: Named) -> str:
+    """What it costs in all; of what was granted for less, beside that as asked."""
+    granted, asked = found["approved_usd"], found["usd"]
+    if granted is None or granted == asked:
+        return f"{usd(asked)} in all: {found['formula']}"
+    return f"{usd(granted)} in all; {usd(asked)} as asked: {found['formula']}"
 
 
 def deciders(found: Named) -> str:
@@ -267,18 +280,16 @@ def _by(decision: Named) -> str:
 
 def _decided(found: Named) -> Any:
     def sentence(one: Named) -> tuple[str, str]:
-        fewer = (
-            one["count"]
-            if one["verdict"] == "approve" and one["count"] != found["count"]
-            else None
-        )
-        part = f" {fewer} of {found['count']}" if fewer is not None else ""
-        if one["until"] and one["until"] != found["until"]:
-            part += f" until {words.moment(one['until'])}"
         is_void = (
             one["verdict"] in VOTES
             and one["content_version"] < found["content_version"]
         )
+        part = ""
+        if one["verdict"] == "approve" and not is_void:
+            if one["count"] != found["count"]:
+                part += f" {one['count']} of {found['count']}"
+            if one["until"] and one["until"] != found["until"]:
+                part += f" until {words.moment(one['until'])}"
         void = " Void: it was changed since." if is_void else ""
         reason = f": {one['reason']}" if one["reason"] else "."
         return one["at"], f"{_by(one)} {VERDICTS[one['verdict']]}{part}{reason}{void}"

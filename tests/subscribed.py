@@ -1,9 +1,10 @@
-"""A webhook that is subscribed to every event, and what it is told."""
+"""A webhook that is subscribed to every event, a channel, and what they are told."""
 
 from typing import Any
 
 from notices.channels.events import SUBSCRIBABLE, WebhookEvent
 from notices.channels.signing import new_secret
+from notices.kinds import NoticeKind
 from notices.models import Channel, Notice
 from notices.sealing import SECRETS, seal
 
@@ -19,6 +20,16 @@ def subscribe(settings: Any) -> Channel:
         sealed=seal("https://hooks.example.com/x"),
         secret=seal(new_secret(), purpose=SECRETS),
         events=[event.value for event in SUBSCRIBABLE],
+    )
+
+
+def channel_of(*kinds: NoticeKind) -> Channel:
+    """A channel of Slack that is told of these kinds."""
+    return Channel.objects.create(
+        name="Platform",
+        way="slack",
+        sealed=seal("https://hooks.slack.com/x"),
+        kinds=[kind.value for kind in kinds],
     )
 
 

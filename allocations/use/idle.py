@@ -18,7 +18,7 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster, in_maintenance
-from notices.actions import tell
+from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.models import Tenancy
@@ -132,22 +132,20 @@ def _tell(
     start = now - timedelta(days=DAYS)
     cost = cost_of(usd_per_hour=unused, start=start, end=now)
     used = f"{percent:.0f} % of them" if percent >= 1 else "next to none of them"
-    tell(
-        NoticeKind.GPUS_IDLE,
-        to=User.objects.filter(memberships__team=tenancy.team_id),
-        subject=("tenancy", tenancy.pk),
-        link=f"{reverse('utilisation')}?{urlencode({'team': tenancy.team.slug})}",
-        message=Message(
-            title=f"{_what(rows, number)} of {tenancy.team.name} are idle",
-            sentence=f"Work has used {used} for {DAYS} days, and the rest has cost {usd(cost)}. Give back what nobody "
-            "needs: it can be asked for again at any time.",
-            facts=(
-                ("Cluster", tenancy.cluster.title),
-                ("Namespace", tenancy.namespace),
-                ("Ends in", ahead(min(row.until for row in rows), now)),
-                ("Cost a day", usd(hourly * 24)),
-            ),
-            action="See what is in use",
+    kind, about = NoticeKind.GPUS_IDLE, ("tenancy", tenancy.pk)
+    link = f"{reverse('utilisation')}?{urlencode({'team': tenancy.team.slug})}"
+    message = Message(
+        title=f"{_what(rows, number)} of {tenancy.team.name} are idle",
+        sentence=f"Work has used {used} for {DAYS} days, and the rest has cost {usd(cost)}. Give back what nobody "
+        "needs: it can be asked for again at any time.",
+        facts=(
+            ("Cluster", tenancy.cluster.title),
+            ("Namespace", tenancy.namespace),
+            ("Ends in", ahead(min(row.until for row in rows), now)),
+            ("Cost a day", usd(hourly * 24)),
         ),
-        now=now,
+        action="See what is in use",
     )
+    members = User.objects.filter(memberships__team=tenancy.team_id)
+    tell(kind, to=members, subject=about, link=link, message=message, now=now)
+    tell_channels(kind, subject=about, link=link, message=message, now=now)

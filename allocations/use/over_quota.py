@@ -31,7 +31,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
-from notices.actions import tell
+from notices.actions import tell, tell_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning import draining, throttle
@@ -210,7 +210,7 @@ def _write_down(
         row.look_at = min(now + AGAIN, next_stop or now + AGAIN)
         row.save(update_fields=["running", "seen_at", "look_at"])
     if is_new and (next_stop or any(row.stop_at is None for row in left)):
-        _tell(tenancy, left_message(left, now=now), now=now)
+        _tell(tenancy, left_message(tenancy, left, now=now), now=now)
         record(
             Kind.WORK_LEFT,
             actor=PORTAL,
@@ -355,7 +355,7 @@ def _note_stopped(
     ]
     if not mine:
         return
-    _tell(tenancy, stopped_message(mine), now=now)
+    _tell(tenancy, stopped_message(tenancy, mine), now=now)
     for row in mine:
         record(
             Kind.WORK_STOPPED,
@@ -371,11 +371,7 @@ def _note_stopped(
 
 def _tell(tenancy: Tenancy, message: Message, *, now: datetime) -> None:
     members = User.objects.filter(memberships__team=tenancy.team_id)
-    tell(
-        NoticeKind.WORK_STOPPED,
-        to=members,
-        subject=("tenancy", tenancy.pk),
-        link=team_link(tenancy.team.slug),
-        message=message,
-        now=now,
-    )
+    kind, about = NoticeKind.WORK_STOPPED, ("tenancy", tenancy.pk)
+    link = team_link(tenancy.team.slug)
+    tell(kind, to=members, subject=about, link=link, message=message, now=now)
+    tell_channels(kind, subject=about, link=link, message=message, now=now)

@@ -16,6 +16,7 @@ from allocations.budgets.money import Left, month_of, months_between
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import gather, pool_of, stored_in
 from approvals.models import Evaluation, Request
+from approvals.requests.prices import usd_of
 from approvals.requests.wanted import Wanted
 from approvals.states import State
 from policy.document import Policy
@@ -128,7 +129,7 @@ def behind_others(
         # What is ahead only ever leaves less. Judging one takes six queries or more, while the budget is locked.
         if is_automatic(ask, beside([*ahead, *may_go_first[number:]]), policy):
             return standing
-        if approves(row, row.count, row.until_now, policy, beside=ahead, now=now):
+        if approves(row, row.count_now, row.until_now, policy, beside=ahead, now=now):
             ahead.append(row)
     left = beside(ahead)
     return standing if is_automatic(ask, left, policy) else left
@@ -165,18 +166,17 @@ def _beside(
 ) -> Standing:
     for row in ahead:
         of_team, of_person = row.team_id == team, row.requester_id == person
+        gpus, cost = row.gpus_now, usd_of(row)
         standing = replace(
             standing,
-            free_gpus=None
-            if standing.free_gpus is None
-            else standing.free_gpus - row.gpus,
+            free_gpus=None if standing.free_gpus is None else standing.free_gpus - gpus,
             ready_gpus=None
             if standing.ready_gpus is None
-            else max(0, standing.ready_gpus - row.gpus),
-            recent_team_gpus=standing.recent_team_gpus + row.gpus * of_team,
-            recent_person_gpus=standing.recent_person_gpus + row.gpus * of_person,
-            recent_team_usd=_plus(standing.recent_team_usd, row.usd * of_team),
-            recent_person_usd=_plus(standing.recent_person_usd, row.usd * of_person),
+            else max(0, standing.ready_gpus - gpus),
+            recent_team_gpus=standing.recent_team_gpus + gpus * of_team,
+            recent_person_gpus=standing.recent_person_gpus + gpus * of_person,
+            recent_team_usd=_plus(standing.recent_team_usd, cost * of_team),
+            recent_person_usd=_plus(standing.recent_person_usd, cost * of_person),
         )
     return standing
 

@@ -20,6 +20,7 @@ from approvals.requests.actions import MOST_UNITS
 from approvals.requests.presenting import state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
+from approvals.webhooks import ApprovedSerializer
 from catalogue.offerings import CHOICES
 from manual.models import Task
 from policy.evaluation import Outcome
@@ -244,7 +245,9 @@ class RequestShortSerializer(OutputSerializer[Request]):
     state = serializers.ChoiceField(choices=STATES)
     stage = serializers.SerializerMethodField()
     turn = serializers.ChoiceField(choices=Request.Turn.choices)
-    usd = serializers.DecimalField(max_digits=12, decimal_places=2)
+    usd = serializers.DecimalField(
+        max_digits=12, decimal_places=2, help_text="In all, as asked."
+    )
     formula = serializers.CharField(
         help_text="How that came about: at which price of which day."
     )
@@ -265,7 +268,7 @@ class RequestShortSerializer(OutputSerializer[Request]):
         return state_of(request, now=timezone.now())
 
 
-class RequestSerializer(RequestShortSerializer):
+class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
     """A request with its evaluations, steps, decisions, place and what is held under it."""
 
     tenancy = TenancyShortSerializer(allow_null=True)

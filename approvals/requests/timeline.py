@@ -79,16 +79,17 @@ def _decided(decision: Decision) -> Entry:
         if verdict is Decision.Verdict.ASK
         else str(verdict.label).capitalize()
     )
-    if verdict is Decision.Verdict.APPROVE and decision.step is not None:
-        fewer = decision.count != decision.request.count
-        amount = f" {decision.count} of {decision.request.count}" if fewer else ""
-        title = f"Approved{amount}{_shorter(decision)} as {decision.step.words}"
-    tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
-    who = decision.by_words
     void = (
         verdict in Decision.VOTES
         and decision.content_version < decision.request.content_version
     )
+    if verdict is Decision.Verdict.APPROVE and decision.step is not None:
+        # What was asked then is another number.
+        fewer = decision.count != decision.request.count and not void
+        amount = f" {decision.count} of {decision.request.count}" if fewer else ""
+        title = f"Approved{amount}{_shorter(decision)} as {decision.step.words}"
+    tones = {Decision.Verdict.APPROVE: "good", Decision.Verdict.REJECT: "bad"}
+    who = decision.by_words
     why = (
         f"{decision.reason} Void: it was changed since.".strip()
         if void

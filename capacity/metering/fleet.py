@@ -13,9 +13,11 @@ def note_fleet(*, now: datetime) -> None:
     # Of a kind that nobody has nodes or grants of, there is nothing to come near.
     kinds = Flavor.objects.exclude(gpus_total=0, allocated=0)
     flavors = kinds.filter(cluster__in=clusters).select_related("cluster")
-    pools = NodePool.objects.filter(
-        cluster__in=clusters, max_nodes__isnull=False
-    ).select_related("cluster")
+    pools = (
+        NodePool.objects.filter(cluster__in=clusters, max_nodes__isnull=False)
+        .exclude(max_nodes=0, nodes=0)
+        .select_related("cluster")
+    )
     for level in (*map(_granted, flavors), *map(_grown, pools)):
         note(level, now=now)
 

@@ -43,6 +43,8 @@ def chart(
             limit,
             *(one.used for one in points),
             *(min(one.high, 2 * limit) for one in weeks),
+            # Of a limit of 0 nothing is used, either.
+            1,
         ]
     )
 

@@ -31,7 +31,7 @@ from insights.reservations.gathering import (
     orphan_prices,
     summed,
     usd_per_hour,
-    waiting_of,
+    waiting,
 )
 from insights.reservations.presenting import Standing, orphan_standing, standing
 from web.output import OutputSerializer
@@ -101,11 +101,11 @@ class ReservationSerializer(OutputSerializer[Reservation]):
 
     def get_word(self, row: Reservation) -> str:
         """In a word."""
-        return _standing(row).word
+        return self._standing(row).word
 
     def get_sentence(self, row: Reservation) -> str:
         """In a sentence."""
-        return _standing(row).sentence
+        return self._standing(row).sentence
 
     def get_is_parked(self, row: Reservation) -> bool:
         """Whether it is tried no more."""
@@ -123,9 +123,9 @@ class ReservationSerializer(OutputSerializer[Reservation]):
             "pool": names.pool if row.flavor_id else "",
         }
 
-
-def _standing(row: Reservation) -> Standing:
-    return standing(row, timezone.now(), grant_waits=row.pk in waiting_of([row]))
+    def _standing(self, row: Reservation) -> Standing:
+        waits = row.is_refused and row.pk in self.context["waiting"]
+        return standing(row, timezone.now(), grant_waits=waits)
 
 
 class ReservationDaySerializer(serializers.Serializer[Any]):
@@ -212,6 +212,13 @@ class ReservationEndpoint(mixins.ListModelMixin, Endpoint):
         return rows.annotate(
             until=Max("allocations__until", filter=Q(allocations__ended_at=None))
         )
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """With those of which something is granted that is not there; asked for where one is refused, and then once."""
+        return {
+            **super().get_serializer_context(),
+            "waiting": SimpleLazyObject(waiting),
+        }
 
     def filter_queryset(self, queryset: Any) -> Any:
         """Those of one team, in one state, if that was asked for."""

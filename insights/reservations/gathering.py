@@ -74,13 +74,16 @@ def until_of(rows: Sequence[Reservation]) -> Mapping[int, datetime]:
 
 def waiting_of(rows: Sequence[Reservation]) -> frozenset[int]:
     """The refused ones of which something is granted that Azure has not made yet; no query where none is refused."""
-    refused = [one.pk for one in rows if one.is_refused]
-    if not refused:
-        return frozenset()
-    waiting = Allocation.objects.live().filter(
-        reservation__in=refused, charged_from=None
+    refused = frozenset(one.pk for one in rows if one.is_refused)
+    return refused & waiting() if refused else refused
+
+
+def waiting() -> frozenset[int]:
+    """The reservations of which something is granted that Azure has not made yet, refused or not; one query."""
+    rows = Allocation.objects.live().filter(
+        reservation__isnull=False, charged_from=None
     )
-    return frozenset(waiting.values_list("reservation_id", flat=True))
+    return frozenset(pk for pk in rows.values_list("reservation_id", flat=True) if pk)
 
 
 def grants_of(row: Reservation) -> list[Allocation]:

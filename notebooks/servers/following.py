@@ -172,6 +172,9 @@ def _start_again(
             move(server.pk, State.STOPPED, seen=seen, now=now, message="")
         return False
     fields = {**_again(server, one, now), **(started.fields if started else {})}
+    if started is not None and started.tenancy.pk != server.tenancy_id:
+        # How long it ran before was in another namespace, maybe another team's, and at another price.
+        fields["ran_seconds"] = 0
     move(server.pk, State.READY, seen=seen, now=now, **fields)
     return True
 

@@ -14,7 +14,7 @@ from connectors.errors import ConnectorError
 from connectors.webhooks import Target
 from notices.actions import tell_one_channel
 from notices.channels.events import SUBSCRIBABLE, WebhookEvent
-from notices.kinds import CHOOSABLE, NoticeKind, Way
+from notices.kinds import TOLD_TO_CHANNELS, NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
 from notices.sealing import Unreadable, seal
@@ -219,7 +219,7 @@ def _is_told_at(channel: Channel, target: Target) -> bool:
 def _kinds(kinds: Iterable[str]) -> list[str]:
     return _chosen(
         kinds,
-        known=[kind.value for kind in CHOOSABLE],
+        known=[kind.value for kind in TOLD_TO_CHANNELS],
         field="kinds",
         otherwise="Choose at least one thing to tell the channel about.",
     )

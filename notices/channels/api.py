@@ -15,7 +15,7 @@ from notices.api import DeliverySerializer, Managed
 from notices.channels import actions as channels
 from notices.channels import webhook_actions
 from notices.kinds import Way
-from notices.models import CHANNEL_WAYS, CHOOSABLE_KINDS, WEBHOOK_EVENTS, Channel
+from notices.models import CHANNEL_KINDS, CHANNEL_WAYS, WEBHOOK_EVENTS, Channel
 from web.refusals import BadInput
 from web.strict import Boolean, Choice, PageQuery, StrictSerializer, Text
 
@@ -30,7 +30,7 @@ class ChannelSerializer(serializers.Serializer[Channel]):
     way = serializers.ChoiceField(choices=CHANNEL_WAYS)
     address = serializers.CharField()
     kinds = serializers.ListField(
-        child=serializers.ChoiceField(choices=CHOOSABLE_KINDS),
+        child=serializers.ChoiceField(choices=CHANNEL_KINDS),
         help_text="What a channel of Teams or Slack is told; empty for a webhook.",
     )
     events = serializers.ListField(
@@ -63,8 +63,8 @@ class ChannelChangeSerializer(StrictSerializer):
     name = Text(max_length=60)
     url = Text(max_length=2000, write_only=True)
     kinds = serializers.ListField(
-        child=Choice(choices=CHOOSABLE_KINDS),
-        max_length=len(CHOOSABLE_KINDS),
+        child=Choice(choices=CHANNEL_KINDS),
+        max_length=len(CHANNEL_KINDS),
         required=False,
         help_text="For a channel of Teams or Slack, which needs one.",
     )

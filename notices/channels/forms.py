@@ -4,12 +4,10 @@ from typing import Any
 
 from django import forms
 
-from notices.kinds import CHOOSABLE, Way
-from notices.models import CHAT_WAYS, WEBHOOK_EVENTS, Channel
+from notices.kinds import Way
+from notices.models import CHANNEL_KINDS, CHAT_WAYS, WEBHOOK_EVENTS, Channel
 from web.edits import KeepsOthersEdits
 from web.fields import StrictForm
-
-KINDS = [(kind.value, kind.channel_words) for kind in CHOOSABLE]
 
 
 class AnyChannelForm(KeepsOthersEdits, StrictForm):
@@ -78,7 +76,7 @@ class ChannelForm(AnyChannelForm):
     )
     kinds = forms.MultipleChoiceField(
         label="It is told",
-        choices=KINDS,
+        choices=CHANNEL_KINDS,
         widget=forms.CheckboxSelectMultiple,
         error_messages={
             "required": "Choose at least one thing to tell the channel about."
@@ -89,6 +87,7 @@ class ChannelForm(AnyChannelForm):
 class WebhookForm(AnyChannelForm):
     """A receiver of events."""
 
+    also = AnyChannelForm.also | {"token"}
     told = "events"
     label = "Address of its receiver"
     help_text = (

@@ -71,15 +71,23 @@ def webhook_new(request: HttpRequest) -> HttpResponse:
     status = 422
     if request.method == "POST" and form.is_valid():
         values = dict(form.cleaned_data)
-        try:
+        made = list[tuple[Channel, str]]()
+
+        def add() -> str:
             target = channel_actions.checked(values.pop("url"), way=Way.WEBHOOK)
-            row, secret = webhook_actions.add_webhook(
-                target=target, by=person, **values
-            )
+            made.append(webhook_actions.add_webhook(target=target, by=person, **values))
+            return reverse("channel", args=[made[0][0].pk])
+
+        key = request.POST.get("token", "") or new_key()
+        try:
+            page = once(person, route="page:webhook", key=key, body={}, action=add)
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:
-            return _secret(request, row, secret)
+            if made:
+                return _secret(request, *made[0])
+            messages.info(request, SENT_BEFORE)
+            return redirect(page)
     return _form(request, form, None, status)
 
 
@@ -173,6 +181,8 @@ def _form(
         "webhooks_are_offered": webhooks_are_offered(),
         "now": timezone.now(),
     }
+    if row is None and what == "webhook":
+        context["token"] = request.POST.get("token", "") or new_key()
     if row is not None:
         context["outcome"] = presenting.outcome(
             channel_actions.test_of(row), to=row.name

@@ -70,13 +70,16 @@ def rotate_secret(channel_id: int, *, by: User, now: datetime) -> tuple[Channel,
 
 
 @transaction.atomic
-def switch_off_gone(channel_id: int, *, now: datetime) -> bool:
+def switch_off_gone(called: Channel, *, now: datetime) -> bool:
     """Switch off a webhook whose receiver answered that it is gone, and tell platform leads once.
 
-    False for what is switched off or removed already, and for Teams and Slack, where it says less.
+    False for what is switched off or removed already, for one that has another address than was `called` by now, and
+    for Teams and Slack, where it says less.
     """
     rows = Channel.objects.select_for_update(no_key=True)
-    channel = rows.filter(pk=channel_id, way=Way.WEBHOOK, enabled=True).first()
+    channel = rows.filter(
+        pk=called.pk, way=Way.WEBHOOK, enabled=True, sealed=called.sealed
+    ).first()
     if channel is None:
         return False
     channel.enabled = False

@@ -75,7 +75,7 @@ def _row(api: Portal, one: dict[str, Any]) -> tuple[object, ...]:
         request_words.what(one),
         request_words.stage(one),
         request_words.where(one),
-        words.moment(one["until"]),
+        request_words.until(one),
         one["team"]["slug"],
         one["requester"]["name"],
         request_words.usd(one["usd"]),

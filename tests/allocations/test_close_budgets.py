@@ -10,9 +10,11 @@ from allocations import tasks
 from allocations.budgets.actions import set_budget, tell_close
 from allocations.models import Budget
 from audit.models import Event
+from notices.kinds import NoticeKind
 from notices.models import Notice
 from portal.pages.sentences import sentence
 from tests.scene import DAY, NOW, Scene
+from tests.subscribed import channel_of
 
 NOVEMBER = NOW.date().replace(day=1)
 
@@ -30,6 +32,7 @@ def events() -> list[Event]:
 
 def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> None:
     budget(scene, limit_usd=Decimal(180))
+    channel = channel_of(NoticeKind.BUDGET_SOFT)
     scene.ask(2, days=3)
     (event,) = events()
     assert (event.team_id, event.actor_name) == (scene.team.pk, "Quartermaster")
@@ -44,7 +47,8 @@ def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> Non
         "soft_percent": "80",
     }
     assert sentence(event)[0] == "80 % of the budget of November 2026 set aside"
-    notice = Notice.objects.get(kind="budget_soft")
+    notice, in_channel = Notice.objects.filter(kind="budget_soft").order_by("id")
+    assert (in_channel.channel, in_channel.message) == (channel, notice.message)
     assert (notice.person, notice.link) == (scene.ada, "/teams/vision/budget")
     assert (
         notice.message["title"]

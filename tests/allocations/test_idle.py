@@ -12,6 +12,7 @@ from allocations.use.idle import LEAST_LOOKS, idle, tell_idle
 from audit import clock
 from audit.models import Event
 from fleet.models import Cluster
+from notices.kinds import NoticeKind
 from notices.models import Notice
 from offboarding.models import Departure
 from provisioning.models import Tenancy
@@ -19,6 +20,7 @@ from provisioning.stages import Stage
 from tests import factories
 from tests.insights.charged import held
 from tests.scene import DAY, NOW, Scene
+from tests.subscribed import channel_of
 
 LATER = NOW + 4 * DAY
 
@@ -54,9 +56,11 @@ def test_the_team_is_told_once_a_week_what_it_cost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(clock, "now", lambda: LATER)
+    channel = channel_of(NoticeKind.GPUS_IDLE)
     tasks.tell_idle()
     tasks.tell_idle()
-    [told] = Notice.objects.filter(kind="gpus_idle")
+    told, in_channel = Notice.objects.filter(kind="gpus_idle").order_by("id")
+    assert (in_channel.channel, in_channel.message) == (channel, told.message)
     assert told.person == scene.ada
     assert told.message["title"] == "2 × A100 of Vision are idle"
     assert told.message["sentence"] == (

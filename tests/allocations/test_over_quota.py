@@ -13,12 +13,14 @@ from allocations.use import over_quota
 from audit.models import Event
 from connectors.errors import PermanentError
 from fleet.models import Cluster
+from notices.kinds import NoticeKind
 from notices.models import Notice
 from policy.document import Thresholds
 from provisioning.delivery import client_for
 from sandbox.kubernetes.store import Change
 from tests import factories
 from tests.provisioning.conftest import Place
+from tests.subscribed import channel_of
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 GPU = "nvidia.com/gpu"
@@ -109,6 +111,7 @@ def three(place: Place) -> Allocation:
 def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(
     place: Place, three: Allocation
 ) -> None:
+    channel = channel_of(NoticeKind.WORK_STOPPED)
     give_back(three.pk, gpus=None, by=place.ada, now=place.time)
     assert look(place) == 0
     assert (
@@ -121,10 +124,12 @@ def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(
     assert {one["name"] for one in left.running} == {"early", "important", "late"}
     assert left.running[-1]["name"] == "important"
     assert running(place) == ["early", "important", "late"]
-    told = Notice.objects.get(kind="work_stopped")
+    told, in_channel = Notice.objects.filter(kind="work_stopped").order_by("id")
     assert told.message["title"] == "3 jobs still use GPUs that are no longer held"
+    assert ["Team", "Vision"] in told.message["facts"]
+    assert (in_channel.channel, in_channel.message) == (channel, told.message)
     look(place, minutes=5)
-    assert Notice.objects.filter(kind="work_stopped").count() == 1
+    assert Notice.objects.filter(kind="work_stopped").count() == 2
 
 
 def test_work_that_ends_by_itself_gives_its_room_back(

@@ -138,3 +138,19 @@ def test_the_headline_names_those_who_do_decide(scene: Scene) -> None:
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
     shown = page(scene.priya, f"/approvals/{request.pk}/")
     assert "Platform leads decide, as it was when this was asked." in shown
+
+
+def test_a_void_vote_is_of_no_part_of_what_is_asked_now(scene: Scene) -> None:
+    request = scene.ask(12)
+    left = approve(request.pk, by=scene.priya, expected_version=1, now=NOW)
+    edit(
+        request.pk,
+        scene.wanted(14),
+        by=scene.ada,
+        expected_version=left.version,
+        now=NOW,
+    )
+    shown = page(scene.ada, f"/requests/{request.pk}/")
+    assert "12 of 14" not in shown
+    assert "Approved as platform leads" in shown
+    assert "Void: it was changed since." in shown

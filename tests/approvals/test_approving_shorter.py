@@ -112,6 +112,29 @@ def test_no_date_is_told_after_the_end_at_which_what_waits_lapses(scene: Scene) 
     assert shown["waiting"]["due"] == end
 
 
+def test_what_is_rejected_after_a_vote_for_less_was_asked_as_it_was_asked(
+    scene: Scene,
+) -> None:
+    request = scene.ask(12, days=20)
+    left = shorten(request, scene.priya, SOME, count=10)
+    assert (left.until_now, left.count_now) == (SOME, 10)
+    reject(
+        left.pk,
+        by=scene.elena,
+        expected_version=left.version,
+        reason="No room for so many.",
+        because="capacity",
+        now=NOW,
+    )
+    over = fresh(request)
+    assert (over.until_now, over.count_now, over.is_less) == (ALL, 12, False)
+    assert "Asked until" not in page(scene.ada, f"/requests/{request.pk}/")
+    assert free_again.sweep(NOW + 2 * DAY)
+    told = last_told(scene.ada)
+    assert "12 × A100" in told["title"]
+    assert "instead of" not in told["Until"]
+
+
 def test_fewer_and_shorter_go_together(scene: Scene) -> None:
     request = scene.ask(5, days=20)
     done = shorten(request, scene.priya, SOME, count=2)

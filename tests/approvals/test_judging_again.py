@@ -88,6 +88,19 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
     ).exists()
 
 
+def test_what_a_vote_has_left_of_an_ask_goes_before_what_is_asked_later(
+    scene: Scene,
+) -> None:
+    older = scene.ask(12)
+    approve(older.pk, by=scene.priya, expected_version=1, count=2, now=NOW)
+    assert state_of(older) == "waiting"
+    Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=2, gpus_ready=2)
+    newer = in_another_team(scene, 2, now=NOW + MINUTE)
+    assert newer.state == "waiting"
+    assert reevaluation.sweep(NOW + HOUR) == [older.pk]
+    assert scene.allocated() == 2
+
+
 def test_a_second_sweep_grants_nothing_twice(scene: Scene) -> None:
     asked = scene.ask(3)
     in_force(scene, automatic_gpus=4)

@@ -91,6 +91,18 @@ def test_what_waits_is_told_and_then_what_became_of_it(
     assert data["approved_count"] == (3 if end == "approved" else None)
 
 
+def test_what_is_approved_for_less_costs_as_approved(
+    scene: Scene, robot: Channel
+) -> None:
+    request = scene.ask(5, days=20)
+    until = NOW + 5 * DAY
+    approve(
+        request.pk, by=scene.priya, expected_version=1, count=2, until=until, now=NOW
+    )
+    data, _ = last(APPROVED)
+    assert (data["usd"], data["approved_usd"]) == ("2400.00", "240.00")
+
+
 def test_what_is_refused_on_the_way_tells_nothing(scene: Scene, robot: Channel) -> None:
     """The event stands or falls with the transaction of what it tells of."""
     request = scene.ask(5)

@@ -142,6 +142,7 @@ def test_the_fleets_own_limits_are_read(here: Scene) -> None:
     pool = {"cluster": cluster, "vm_size": "x", "seen_at": NOW}
     NodePool.objects.create(name="grows", nodes=3, min_nodes=0, max_nodes=12, **pool)
     NodePool.objects.create(name="stays", nodes=3, **pool)
+    NodePool.objects.create(name="off", nodes=0, min_nodes=0, max_nodes=0, **pool)
     note_fleet(now=NOW)
     rows = {one.key: (one.used, one.limit, one.unit) for one in Meter.objects.all()}
     assert rows == {

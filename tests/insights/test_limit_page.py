@@ -12,7 +12,7 @@ from accounts.models import User
 from capacity.increases import actions
 from capacity.increases.actions import Ask
 from capacity.increases.states import State
-from capacity.models import Meter, QuotaIncrease
+from capacity.models import Meter, QuotaIncrease, Reading
 from tests.insights.fleet import SIZE, VCPUS, Site, connect, read_for_weeks, site
 from tests.pages import Element, parsed
 from tests.scene import scene
@@ -59,6 +59,16 @@ def gives(found: Element) -> str:
 def ask(here: Site, limit: int = DOUBLE) -> QuotaIncrease:
     asked = Ask(limit=limit, reason=REASON)
     return actions.ask(here.meter().pk, asked, by=here.scene.priya, now=timezone.now())
+
+
+def test_a_limit_of_nothing_of_which_nothing_is_used_has_a_page(here: Site) -> None:
+    now = timezone.now()
+    Meter.objects.filter(pk=here.meter().pk).update(limit=0, used=0)
+    for days in (1, 2):
+        Reading.objects.create(
+            meter=here.meter(), at=now - timedelta(days=days), limit=0, used=0
+        )
+    assert page(here, here.scene.ada).words
 
 
 def test_its_course_is_drawn_and_stands_in_a_table(here: Site) -> None:

@@ -115,6 +115,9 @@ def test_as_many_queries_for_fifty_as_for_five(team: Scene) -> None:
         for number, row in enumerate(rows):
             orphan(key=f"{more}-{number}")
             factories.machines_of(row, team.ada)
+            Reservation.objects.filter(pk=row.pk).update(
+                refusal="quota", refused_generation=row.generation
+            )
         factories.reserved_days(rows[-1], [1] * more)
         paths = (
             "reservations/?limit=100",

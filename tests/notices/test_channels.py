@@ -1,6 +1,7 @@
 """Channels: who sets them up, whose address is told to nobody, and their test."""
 
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,12 +11,16 @@ from accounts.models import Idempotency, User
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event, RefusalCount
+from notices.actions import tell_channels
 from notices.delivery import deliver_due
-from notices.models import Channel, Delivery
+from notices.kinds import TOLD_TO_CHANNELS, NoticeKind
+from notices.message import Message
+from notices.models import Channel, Delivery, Notice
 from notices.sealing import seal
 from tests import factories
 from tests.calling import Caller
 from tests.posting import Running
+from tests.scene import NOW
 
 pytestmark = pytest.mark.django_db
 LIST = "/settings/channels/"
@@ -128,23 +133,25 @@ def test_changing_a_channel_keeps_its_address_unless_a_new_one_is_given(
 ) -> None:
     row = channel()
     kept = row.url
-    client.post(f"{LIST}{row.pk}", {"name": "New", "url": "", "kinds": ["task_done"]})
+    client.post(
+        f"{LIST}{row.pk}", {"name": "New", "url": "", "kinds": ["request_lapsed"]}
+    )
     row.refresh_from_db()
     assert (row.name, row.kinds, row.enabled, row.url) == (
         "New",
-        ["task_done"],
+        ["request_lapsed"],
         False,
         kept,
     )
     inner = client.post(
         f"{LIST}{row.pk}",
-        {"name": "New", "url": "https://10.0.0.1/", "kinds": ["task_done"]},
+        {"name": "New", "url": "https://10.0.0.1/", "kinds": ["request_lapsed"]},
     )
     assert inner.status_code == 422
     fresh = {
         "name": "New",
         "url": reachable.post.described["slack"],
-        "kinds": ["task_done"],
+        "kinds": ["request_lapsed"],
     }
     client.post(f"{LIST}{row.pk}", fresh)
     row.refresh_from_db()
@@ -174,7 +181,7 @@ def test_the_address_is_shown_nowhere_once_it_is_saved(
         "name": "API",
         "way": "slack",
         "url": reachable.post.described["slack"],
-        "kinds": ["task_done"],
+        "kinds": ["request_lapsed"],
     }
     made = caller.post("channels/", body)
     assert made.status_code == 201
@@ -250,7 +257,7 @@ def test_the_api_does_what_the_pages_do(priya: User, reachable: Running) -> None
         "name": "API",
         "way": "teams",
         "url": reachable.post.described["teams"],
-        "kinds": ["task_done"],
+        "kinds": ["request_lapsed"],
     }
     made = caller.post("channels/", body, key="once")
     again = caller.post("channels/", body, key="once")
@@ -293,9 +300,32 @@ def test_the_api_refuses_what_cannot_be(
         "name": "API",
         "way": "teams",
         "url": reachable.post.described["teams"],
-        "kinds": ["task_done"],
+        "kinds": ["request_lapsed"],
     }
     answer = Caller(priya).post("channels/", body | change)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"].startswith(f"/{next(iter(change))}")
     assert not Channel.objects.exists()
+
+
+def test_a_channel_is_offered_what_it_is_told_and_nothing_else(
+    client: Client, priya: User
+) -> None:
+    offered = {
+        value
+        for value, _ in client.get(f"{LIST}new").context["form"].fields["kinds"].choices
+    }
+    assert offered == {kind.value for kind in TOLD_TO_CHANNELS}
+    assert not offered & {"run_ended", "notebook_idle", "stand_in", "event", "test"}
+    row = channel(kinds=sorted(offered))
+    for kind in NoticeKind:
+        about, message = ("request", 17), Message("Something", "It happened.")
+        told = partial(
+            tell_channels, kind, subject=about, link="/", message=message, now=NOW
+        )
+        if kind.value in offered:
+            told()
+        else:
+            with pytest.raises(ValueError, match="No channel"):
+                told()
+    assert Notice.objects.filter(channel=row).count() == len(offered)

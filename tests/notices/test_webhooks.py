@@ -17,6 +17,7 @@ from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
 from checks.secrecy import SHAPES
+from connectors.webhooks import Gone
 from notices.actions import tell_webhooks
 from notices.channels import webhook_actions
 from notices.channels.events import SUBSCRIBABLE, WebhookEvent
@@ -269,7 +270,47 @@ def test_a_receiver_that_is_gone_switches_the_webhook_off_and_leads_are_told_onc
     (notice,) = Notice.objects.filter(kind="channel_off", person=priya)
     assert notice.link == f"{LIST}{row.pk}"
     assert Event.objects.filter(kind=Kind.CHANNEL_SWITCHED_OFF).count() == 1
-    assert not webhook_actions.switch_off_gone(row.pk, now=NOW)
+    assert not webhook_actions.switch_off_gone(row, now=NOW)
+
+
+def test_an_old_address_that_is_gone_switches_off_no_new_one(
+    receiver: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = webhook(receiver)
+    told()
+
+    def moved_meanwhile(*args: Any, **kwargs: Any) -> None:
+        Channel.objects.update(sealed=seal("https://hooks.example.com/new"))
+        raise Gone("It is gone.")
+
+    monkeypatch.setattr("notices.delivery.send", moved_meanwhile)
+    run(receiver)
+    row.refresh_from_db()
+    assert row.enabled
+
+
+def test_a_slow_receiver_keeps_no_mail_and_no_other_receiver_waiting(
+    receiver: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = webhook(receiver), webhook(receiver, name="Quick one")
+    for _ in range(3):
+        told()
+    Delivery.objects.filter(notice__channel=quick).update(next_at=NOW + SECOND)
+    mail = Delivery.objects.filter(notice__channel=slow).latest("id")
+    Delivery.objects.filter(pk=mail.pk).update(way="email", next_at=NOW + SECOND)
+    at, sent = [NOW + 2 * SECOND], list[str]()
+
+    def send_to(delivery: Delivery, **_: Any) -> None:
+        assert delivery.notice is not None
+        assert delivery.notice.channel is not None
+        name = delivery.notice.channel.name
+        sent.append("mail" if delivery.way == "email" else name)
+        if sent[-1] == slow.name:
+            at[0] += 10 * SECOND
+
+    monkeypatch.setattr("notices.delivery.send", send_to)
+    deliver_due(now=lambda: at[0], outside=receiver.outside(), jitter=lambda: 0.0)
+    assert sent == ["mail", "Ticket robot", *["Quick one"] * 3]
 
 
 def test_a_slack_webhook_that_is_gone_stays_on(receiver: Running) -> None:
@@ -279,7 +320,7 @@ def test_a_slack_webhook_that_is_gone_stays_on(receiver: Running) -> None:
         sealed=seal(receiver.post.described["slack"]),
         kinds=["request_decided"],
     )
-    assert not webhook_actions.switch_off_gone(row.pk, now=NOW)
+    assert not webhook_actions.switch_off_gone(row, now=NOW)
     row.refresh_from_db()
     assert row.enabled
 
@@ -316,6 +357,19 @@ def test_a_second_new_secret_ends_the_one_before_the_last(
     assert verified(got, third) == [True, False]
     assert verified(got, second) == [False, True]
     assert verified(got, first) == [False, False]
+
+
+def test_a_form_that_arrives_twice_adds_one_webhook_and_says_how_to_get_its_secret(
+    client: Client, priya: User, receiver: Running
+) -> None:
+    shown = client.get(f"{LIST}webhooks/new")
+    said = given(receiver, token=shown.context["token"])
+    first = client.post(f"{LIST}webhooks/new", said)
+    assert secret_in(first)
+    again = client.post(f"{LIST}webhooks/new", said, follow=True)
+    assert again.redirect_chain == [(f"{LIST}{Channel.objects.get().pk}", 302)]
+    assert "make another one" in text(again)
+    assert "whsec_" not in text(again)
 
 
 def test_a_page_makes_one_new_secret_however_often_its_form_arrives(

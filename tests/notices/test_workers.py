@@ -24,6 +24,7 @@ from portal.env import Environment
 from tests import factories
 from tests.posting import Running
 from tests.scene import NOW
+from tests.services import environment
 
 
 def told() -> Delivery:
@@ -125,3 +126,14 @@ def test_a_password_for_mail_that_would_travel_in_the_open_stops_the_start(
     with pytest.raises(ValueError, match="over TLS only") as refused:
         Environment()  # type: ignore[call-arg]
     assert "canary" not in str(refused.value)
+
+
+def test_hosts_of_receivers_are_compared_in_small_letters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment.fill()
+    for name in ("RECEIVERS", "HOSTS_ALLOWED"):
+        monkeypatch.setenv(f"QM_WEBHOOK_{name}", '["Hooks.Example.com:8443 "]')
+    named = Environment()  # type: ignore[call-arg]
+    assert named.webhook_receivers == named.webhook_hosts_allowed
+    assert named.webhook_receivers == ["hooks.example.com:8443"]

@@ -5,15 +5,18 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.actions import hold_groups
 from accounts.cost_centres.models import CostCentre
 from accounts.models import Team, User
 from accounts.roles import Role
+from accounts.tokens.actions import create_team_token
 from audit.models import Event
 from connectors.graph import Group
 from notices.digest import collect
 from notices.models import Delivery, Notice, Preference
+from onboarding.api import owner_from
 from onboarding.team_changes import TeamChange, change_team, effects
 from provisioning.models import Tenancy
 from tests import factories
@@ -242,6 +245,20 @@ def test_who_changes_the_owner_and_who_has_left_the_team_are_not_told_of_it(
     lead.team.memberships.filter(user=ben).delete()
     change_team(lead.team, TeamChange(owner=lead.ada), by=lead.priya, now=NOW)
     assert set(told_of_owner()) == {lead.ada.name}
+
+
+def test_pipelines_neither_own_a_team_nor_leave_it(lead: Scene, client: Client) -> None:
+    now = timezone.now()
+    create_team_token(
+        team=lead.team, by=lead.ada, name="nightly", scope="run", days=3, now=now
+    )
+    pipelines = User.objects.get(pipelines_of=lead.team)
+    assert pipelines.name not in effects(lead.team, TeamChange(group=OTHER)).leaving
+    client.force_login(lead.ada)
+    form = client.get(f"/teams/{lead.team.slug}/settings").context["form"]
+    assert str(pipelines.oid) not in dict(form.fields["owner"].choices)
+    with pytest.raises(BadInput):
+        owner_from(str(pipelines.oid))
 
 
 def test_a_person_of_the_same_name_is_another_owner(lead: Scene) -> None:

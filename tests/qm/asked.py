@@ -128,6 +128,8 @@ WAITING: dict[str, Any] = {
     "place": "training",
     "count": 2,
     "approved_count": None,
+    "approved_until": None,
+    "approved_usd": None,
     "cluster": "training",
     "flavor": "a100",
     "starts_at": None,

@@ -196,6 +196,28 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
     ]
 
 
+def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_costs(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    end = "2026-11-30T10:00:00Z"
+    shorter = {**GRANTED, "approved_until": end, "approved_usd": "176.16"}
+    portal.answers["GET requests/17/"] = [
+        Answer(body={**shorter, "allocation": None}),
+        Answer(body={**shorter, "allocation": {**HELD, "until": end}}),
+    ]
+    for _ in range(2):
+        said = cells(terminal("request", "17").stdout)
+        assert "until 2026-11-30 10:00 UTC" in said
+        assert any(
+            line.startswith("cost 176.16 USD in all; 528.48 USD as asked")
+            for line in said
+        )
+    portal.answers["GET requests/"] = [
+        Answer(body={"results": [shorter], "next": None})
+    ]
+    assert "2026-11-30 10:00 UTC" in terminal("requests").stdout
+
+
 def test_of_what_is_granted_it_tells_since_when_it_is_there(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
