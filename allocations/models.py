@@ -570,6 +570,9 @@ class UseDay(models.Model):
     """How much of what a tenancy holds of a flavor its workloads reserved on one day (UTC), look by look.
 
     `used_sum` of `held_sum` GPUs: each of the `samples` looks adds what was held and, of that, what was in use.
+
+    These rows are kept for good, a small one a day: what was idle in a month that is over is told from them however
+    long ago it was, and the use of the last twelve weeks as well.
     """
 
     tenancy = models.ForeignKey(Tenancy, models.CASCADE, related_name="use_days")

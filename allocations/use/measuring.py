@@ -1,7 +1,7 @@
 """How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -165,6 +165,24 @@ def idle_by_day(
     ):
         found[tenancy, flavor][day] = _idle_hours(idle)
     return found
+
+
+def looks_by_day(
+    tenancies: Collection[int], start: datetime, end: datetime
+) -> Iterator[tuple[Place, date, int, int]]:
+    """What the looks of each day (UTC) from start to end saw: (tenancy id, flavor id), day, GPUs held, GPUs used.
+
+    The day of `end` is one of them; one that was not measured is not. One query.
+    """
+    rows = UseDay.objects.filter(
+        tenancy__in=tenancies,
+        day__gte=start.astimezone(UTC).date(),
+        day__lte=end.astimezone(UTC).date(),
+    )
+    for tenancy, flavor, day, held, used in rows.order_by().values_list(
+        "tenancy_id", "flavor_id", "day", "held_sum", "used_sum"
+    ):
+        yield (tenancy, flavor), day, held, used
 
 
 def _idle_hours(idle: int) -> Decimal:
