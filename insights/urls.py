@@ -16,6 +16,11 @@ urlpatterns = [
     path("costs/file", costs.costs_file, name="costs-file"),
     path("capacity/", capacity.capacity, name="capacity"),
     path("capacity/utilisation", utilisation.utilisation, name="utilisation"),
+    path(
+        "capacity/utilisation/file",
+        utilisation.utilisation_file,
+        name="utilisation-file",
+    ),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),
     path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),

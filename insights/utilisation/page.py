@@ -1,11 +1,12 @@
 """The page about utilisation: who holds GPUs, how much of them work uses, what the rest costs, and giving it back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +18,10 @@ from accounts.models import Team, User
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
 from insights.utilisation.gathering import DAYS, Utilisation, utilisation_of
+from insights.utilisation.history import History, history_of
+from insights.utilisation.presenting import bars_cell, weeks_panel
+from insights.utilisation.weeks import WHOLE_WEEKS
+from insights.utilisation.weeks_file import csv_file
 from ui.amounts import gpus, usd
 from ui.controls import is_filtered
 from ui.parts import Cell, Columns, Content, Figure, Row
@@ -24,11 +29,14 @@ from web.fields import set_choices
 
 MOST_SHOWN = 100
 NBSP = "\N{NO-BREAK SPACE}"
+# What is held now, or was held in the last weeks.
+T = TypeVar("T", Utilisation, History)
 COLUMNS: Columns = [
     "Team",
     "Holds",
     {"label": "In use now", "kind": "number"},
     {"label": f"In use, {DAYS} days", "kind": "number"},
+    f"{WHOLE_WEEKS} weeks",
     {"label": "Idle a day", "kind": "number"},
     {"label": "Held since", "kind": "end"},
     {"label": "Ends", "kind": "end"},
@@ -37,9 +45,10 @@ COLUMNS: Columns = [
 
 
 class UtilisationFilter(forms.Form):
-    """Which kinds of GPU, of which team; every choice is one of which something is held."""
+    """Which kinds of GPU, of which team, in which namespace; of every choice something is or was held."""
 
     team = forms.ChoiceField(label="Team", required=False)
+    namespace = forms.ChoiceField(label="Namespace", required=False)
     flavor = forms.ChoiceField(label="Kind of GPU", required=False)
 
     def __init__(
@@ -47,61 +56,95 @@ class UtilisationFilter(forms.Form):
         data: Mapping[str, Any],
         *,
         every: Sequence[Utilisation],
+        past: Sequence[History] = (),
         asked: Team | None = None,
     ) -> None:
         super().__init__(data, label_suffix="")
-        teams = {one.tenancy.team.slug: one.tenancy.team.name for one in every}
+        places = [(one.tenancy, one.flavor) for one in every]
+        places += [(one.tenancy, one.flavor) for one in past]
+        teams = {tenancy.team.slug: tenancy.team.name for tenancy, _ in places}
         # A team's page leads here before the team holds anything.
         if asked is not None:
             teams[asked.slug] = asked.name
+        namespaces = {tenancy.namespace: tenancy.namespace for tenancy, _ in places}
         flavors = {
-            one.flavor.key: f"{one.flavor.kind} on {one.flavor.cluster.title}"
-            for one in every
+            flavor.key: f"{flavor.kind} on {flavor.cluster.title}"
+            for _, flavor in places
         }
         self._choose("team", "All teams", teams)
+        self._choose("namespace", "All namespaces", namespaces)
         self._choose("flavor", "All kinds", flavors)
 
     def _choose(self, name: str, every: str, choices: Mapping[str, str]) -> None:
         in_order = sorted(choices.items(), key=lambda pair: pair[1].casefold())
         set_choices(self, name, [("", every), *in_order])
 
-    def narrowed(self, every: Sequence[Utilisation]) -> list[Utilisation]:
-        """Those that were chosen; none where nothing is held of what was chosen."""
+    def narrowed(self, every: Iterable[T]) -> list[T]:
+        """Those that were chosen; none where nothing is or was held of what was chosen."""
         if not self.is_valid():
             return []
         said = self.cleaned_data
-        team, flavor = said.get("team", ""), said.get("flavor", "")
+        team, namespace = said.get("team", ""), said.get("namespace", "")
+        flavor = said.get("flavor", "")
         return [
             one
             for one in every
-            if team in ("", one.tenancy.team.slug) and flavor in ("", one.flavor.key)
+            if team in ("", one.tenancy.team.slug)
+            and namespace in ("", one.tenancy.namespace)
+            and flavor in ("", one.flavor.key)
         ]
+
+    def query(self) -> str:
+        """The part of an address from the ? on that asks for the same; empty where nothing is chosen."""
+        chosen = {name: value for name, value in self.cleaned_data.items() if value}
+        return f"?{urlencode(chosen)}" if chosen else ""
 
 
 @require_safe
 def utilisation(request: HttpRequest) -> HttpResponse:
-    """What the teams hold that the person may see, what costs most idle first."""
+    """What the teams hold that the person may see, what costs most idle first, and its use week by week."""
     user, now = visitor(request), timezone.now()
-    every = utilisation_of(Allocation.objects.visible_to(user), now=now)
-    slug = request.GET.get("team", "")
-    asked = Team.objects.visible_to(user).filter(slug=slug).first() if slug else None
-    form = UtilisationFilter(request.GET, every=every, asked=asked)
-    found = form.narrowed(every)
+    visible = Allocation.objects.visible_to(user)
+    every, past = utilisation_of(visible, now=now), history_of(visible, now=now)
+    asked = _asked(request, user)
+    form = UtilisationFilter(request.GET, every=every, past=past, asked=asked)
+    found, histories = form.narrowed(every), form.narrowed(past)
     holds_nothing = asked is not None and not any(
         one.tenancy.team_id == asked.pk for one in every
     )
     context = {
         "filter": form,
         "is_filtered": is_filtered(form),
-        "has_any": bool(every),
+        "has_any": bool(every or past),
         "figures": _figures(found),
+        "weeks": weeks_panel(histories, now=now),
+        "file": f"{reverse('utilisation-file')}{form.query()}",
         "columns": COLUMNS,
-        "rows": [_row(one, user) for one in found[:MOST_SHOWN]],
+        "rows": _rows(found[:MOST_SHOWN], histories, user),
         "more": max(len(found) - MOST_SHOWN, 0),
         "holds_nothing": holds_nothing,
         "clear": {"label": "Clear the filter", "href": reverse("utilisation")},
     }
     return render(request, "insights/utilisation.html", context)
+
+
+@require_safe
+def utilisation_file(request: HttpRequest) -> HttpResponse:
+    """The weeks of what the filter leaves as a CSV file; not found where the filter names nothing."""
+    user, now = visitor(request), timezone.now()
+    past = history_of(Allocation.objects.visible_to(user), now=now)
+    form = UtilisationFilter(
+        request.GET, every=[], past=past, asked=_asked(request, user)
+    )
+    if not form.is_valid():
+        raise Http404
+    return csv_file(form.narrowed(past), now=now)
+
+
+def _asked(request: HttpRequest, user: User) -> Team | None:
+    """The team that the address names, where the person sees it."""
+    slug = request.GET.get("team", "")
+    return Team.objects.visible_to(user).filter(slug=slug).first() if slug else None
 
 
 def _figures(found: Sequence[Utilisation]) -> list[Figure]:
@@ -130,7 +173,14 @@ def _figures(found: Sequence[Utilisation]) -> list[Figure]:
     ]
 
 
-def _row(one: Utilisation, user: User) -> Row:
+def _rows(
+    found: Sequence[Utilisation], histories: Sequence[History], user: User
+) -> list[Row]:
+    past = {(one.tenancy.pk, one.flavor.pk): one for one in histories}
+    return [_row(one, past.get((one.tenancy.pk, one.flavor.pk)), user) for one in found]
+
+
+def _row(one: Utilisation, history: History | None, user: User) -> Row:
     tenancy, flavor = one.tenancy, one.flavor
     now_used = "–" if one.used_now is None else f"{one.used_now} of {one.gpus}"
     return {
@@ -147,6 +197,7 @@ def _row(one: Utilisation, user: User) -> Row:
             },
             now_used,
             _percent(one),
+            bars_cell(history, one.gpus),
             _idle(one),
             {"since": one.measured.since} if one.measured.since else "–",
             one.until,

@@ -191,7 +191,7 @@ def test_what_was_idle_on_the_mean_is_not_said_of_what_is_held_now(
     held(scene, 2, start=NOW - HOUR, end=NOW + DAY)
     client.force_login(scene.ada)
     page = words(client)
-    assert "0 % $48 2.0 on average" in page
+    assert "$48 2.0 on average" in page
     assert "Idle, 7 days 2.0 GPUs, on average" in page
 
 
