@@ -5,6 +5,7 @@ from typing import Any
 
 from sandbox.credentials import Credentials
 from sandbox.entra.directory import Directory
+from sandbox.feature_discovery import gpu_labels
 from sandbox.kubernetes import Cluster, Identity, NodePool, NodeSpec
 from sandbox.world import ClusterSpec, NodeGroup
 
@@ -84,7 +85,7 @@ def _pools(spec: ClusterSpec) -> list[NodePool]:
 
 
 def _pool(spec: ClusterSpec, group: NodeGroup) -> NodePool:
-    return node_pool(spec.region, group, labels_of(group), taints_of(group))
+    return node_pool(spec, group, labels_of(group), taints_of(group))
 
 
 def labels_of(group: NodeGroup) -> dict[str, str]:
@@ -103,14 +104,16 @@ def prefix_of(pool: str, region: str) -> str:
 
 
 def node_pool(
-    region: str,
+    spec: ClusterSpec,
     group: NodeGroup,
     labels: Mapping[str, str],
     taints: Sequence[Taint],
     zones: Sequence[str] = (),
 ) -> NodePool:
     """Return a pool of nodes as AKS makes them, in zones such as "1"."""
+    region = spec.region
     own = {AGENT_POOL: group.name, "topology.kubernetes.io/region": region}
+    own |= gpu_labels(spec, group)
     each = NodeSpec(
         name=prefix_of(group.name, region),
         gpus=group.gpus,

@@ -67,6 +67,9 @@ class ClusterSpec:
     cilium: bool = False
     # Whose its queues are: "kueue" or "volcano".
     queueing: str = "kueue"
+    # Of its nodes with GPUs, as GPU Feature Discovery tells them; without a driver it does not run there.
+    driver: str = "570.86.15"
+    cuda: str = "12.8"
 
 
 @dataclass(frozen=True)
@@ -324,5 +327,8 @@ def _clusters() -> tuple[ClusterSpec, ...]:
                     most=4,
                 ),
             ),
+            # One release ahead of production, as a fleet does it to find out early what breaks.
+            driver="580.65.06",
+            cuda="13.0",
         ),
     )

@@ -101,9 +101,7 @@ class Fleet:
         )
         taints = [_taint(text) for text in said.get("nodeTaints") or []]
         zones = said.get("availabilityZones") or []
-        return node_pool(
-            spec.region, group, said.get("nodeLabels") or {}, taints, zones
-        )
+        return node_pool(spec, group, said.get("nodeLabels") or {}, taints, zones)
 
 
 def _group(spec: ClusterSpec, pool: Resource) -> NodeGroup:

@@ -176,8 +176,15 @@ def node(spec: NodeSpec, now: str) -> dict[str, Any]:
             "addresses": [{"type": "Hostname", "address": spec.name}],
             "nodeInfo": {
                 "architecture": "amd64",
+                "bootID": "",
+                "containerRuntimeVersion": "containerd://2.1.0",
+                "kernelVersion": "6.8.0",
+                "kubeProxyVersion": "",
                 "kubeletVersion": "v1.36.2",
+                "machineID": "",
                 "operatingSystem": "linux",
+                "osImage": "Ubuntu 24.04 LTS",
+                "systemUUID": "",
             },
         },
     }
