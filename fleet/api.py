@@ -49,6 +49,33 @@ class OwnerField(serializers.Field[Any, Any, Any, Any]):
         return team.slug if may_see else ""
 
 
+class VersionCountSerializer(serializers.Serializer[Any]):
+    """How many nodes have a version."""
+
+    version = serializers.CharField(help_text="Empty for nodes that do not tell it.")
+    nodes = serializers.IntegerField()
+
+
+class VersionsSerializer(serializers.Serializer[Any]):
+    """What the nodes of a kind run: of each component at most 8 versions, that of most nodes first."""
+
+    nodes = serializers.IntegerField(help_text="How many nodes were seen.")
+    kubelet = VersionCountSerializer(many=True)
+    driver = VersionCountSerializer(
+        many=True,
+        help_text="NVIDIA's, as GPU Feature Discovery labels the nodes.",
+    )
+    cuda = VersionCountSerializer(
+        many=True, help_text="The newest CUDA that the driver can run."
+    )
+    runtime = VersionCountSerializer(many=True, help_text="The container runtime.")
+    os = VersionCountSerializer(many=True)
+    kernel = VersionCountSerializer(many=True)
+    product = VersionCountSerializer(
+        many=True, help_text="The GPU, as GPU Feature Discovery names it."
+    )
+
+
 class FlavorSerializer(serializers.Serializer[Flavor]):
     """A kind of GPU on a cluster; money is USD."""
 
@@ -106,6 +133,14 @@ class FlavorSerializer(serializers.Serializer[Flavor]):
     free = serializers.IntegerField(help_text="Of those that can be had.")
     free_and_ready = serializers.IntegerField()
     gpus_seen_at = serializers.DateTimeField(allow_null=True)
+    versions = VersionsSerializer(
+        allow_null=True,
+        source="seen_versions",
+        help_text="What its nodes run, those of a pool without nodes as they ran last; null before one was seen.",
+    )
+    versions_at = serializers.DateTimeField(
+        allow_null=True, help_text="When a node of it was seen last."
+    )
     is_offered = serializers.BooleanField()
     cpu_per_gpu = serializers.IntegerField()
     memory_gib_per_gpu = serializers.IntegerField()

@@ -1,7 +1,9 @@
 """What exists: clusters, and the kinds of GPU capacity they hold."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import models
 from django.db.models import Count, F, FilteredRelation, Q, Value
@@ -11,6 +13,7 @@ from accounts.models import Team
 from fleet import growth
 from fleet.maintenance import Maintenance
 from fleet.names import flavor_key, product_words, profile_of
+from fleet.versions.comparing import driver_words
 from ui.amounts import dated
 from web.rows import Row
 
@@ -479,6 +482,10 @@ class Flavor(Row):
     gpus_ready = models.PositiveIntegerField(default=0, db_default=0)
     gpus_cordoned = models.PositiveIntegerField(default=0, db_default=0)
     gpus_seen_at = models.DateTimeField(null=True)
+    # What its nodes run, as `fleet.versions.reading.Versions`, and when one was seen last: of a pool without nodes what
+    # the last ones ran stays.
+    versions = models.JSONField(default=dict, blank=True, db_default={})
+    versions_at = models.DateTimeField(null=True)
     # Of an autoscaler: how few and how many nodes it keeps, and how long a new one takes. 0 nodes at most is none.
     min_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
     max_nodes = models.PositiveSmallIntegerField(default=0, db_default=0)
@@ -557,6 +564,16 @@ class Flavor(Row):
         """What people call it on its cluster: "A100 80 GB", or "A100 80 GB (spot)"; a slice's name says its memory."""
         memory = "" if profile_of(self.resource) else f" {self.memory_gb} GB"
         return f"{self.device}{memory}{' (spot)' if self.is_spot else ''}"
+
+    @property
+    def seen_versions(self) -> Mapping[str, Any] | None:
+        """What its nodes run; None before one was seen."""
+        return self.versions if self.versions_at is not None else None
+
+    @property
+    def driver_words(self) -> str:
+        """What its nodes can run, in a clause: "driver 570.86.15, CUDA up to 12.8"; empty where no node tells it."""
+        return driver_words(self.versions)
 
     @property
     def key(self) -> str:

@@ -174,7 +174,9 @@ def pool(found: Mapping[str, Any]) -> str:
     spot = ", spot" if found["is_spot"] else ""
     price = f"{float(found['usd_per_gpu_hour']):.2f} USD an hour{spot}"
     amount = f"{found['gpus']}{borrowed} × {found['flavor']}"
-    return f"{amount} ({found['device']}, {found['per_node']} on a node, {price})"
+    # A portal that is older than this client does not tell it.
+    cuda = f", CUDA up to {found['cuda']}" if found.get("cuda") else ""
+    return f"{amount} ({found['device']}, {found['per_node']} on a node, {price}{cuda})"
 
 
 def start(found: Mapping[str, Any] | None) -> str:

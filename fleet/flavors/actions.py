@@ -56,7 +56,16 @@ APART = frozenset({"node_labels", "node_taints", "dedicated_to"})
 # What decides how many GPUs a pool can grow to, and which of its nodes may leave.
 POOL = frozenset({"min_nodes", "max_nodes", "gpus_per_node"})
 PRICED = ("is_list_price", "priced_at")
-COUNTED = ("gpus_total", "gpus_ready", "gpus_cordoned", "gpus_seen_at")
+COUNTED = (
+    "gpus_total",
+    "gpus_ready",
+    "gpus_cordoned",
+    "gpus_seen_at",
+    "versions",
+    "versions_at",
+)
+# Which nodes are of a kind.
+NODES = frozenset({"node_labels", "resource"})
 
 
 @transaction.atomic
@@ -140,6 +149,9 @@ def change_flavor(
         if "gpus_total" in changed:
             flavor.gpus_seen_at = None
         _count_again(flavor)
+        if NODES & changed.keys():
+            # Other nodes are of this kind now: what they run shows at the next look.
+            flavor.versions, flavor.versions_at = {}, None
         flavor.save(update_fields=[*changed, *COUNTED, *PRICED])
         if POOL & changed.keys():
             _let_nodes_leave(flavor.cluster)

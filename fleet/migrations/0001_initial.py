@@ -406,6 +406,8 @@ class Migration(migrations.Migration):
                 ("gpus_ready", models.PositiveIntegerField(db_default=0, default=0)),
                 ("gpus_cordoned", models.PositiveIntegerField(db_default=0, default=0)),
                 ("gpus_seen_at", models.DateTimeField(null=True)),
+                ("versions", models.JSONField(blank=True, db_default={}, default=dict)),
+                ("versions_at", models.DateTimeField(null=True)),
                 (
                     "min_nodes",
                     models.PositiveSmallIntegerField(db_default=0, default=0),

@@ -1,6 +1,6 @@
 """How many GPUs the nodes of a cluster can give, and when a list of nodes is too short to be believed at once."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from fleet.models import Cluster, Flavor, gpus_obtainable
+from fleet.versions.reading import versions_of
 from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
@@ -47,6 +48,10 @@ class Tally:
     ready: Counter[int] = field(default_factory=Counter)
     cordoned: Counter[int] = field(default_factory=Counter)
     lasting: int = 0
+    # Those that GPUs of a flavor were counted on, whatever they can give now.
+    nodes: dict[int, list[Mapping[str, Any]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
 
 def tally(
@@ -69,7 +74,7 @@ def tally(
             in_pools[pool.pk] += 1
         counted = _counted_as(node, found, now=now)
         if counted is not None:
-            _add(counted, node, mine)
+            _add(counted, found, node, mine)
     found.lasting += sum(min(in_pools[f.pk], f.min_nodes) for f in ordered)
     return found
 
@@ -87,15 +92,22 @@ def _counted_as(
 
 
 def _add(
-    counted: Counter[int], node: Mapping[str, Any], flavors: Iterable[Flavor]
+    counted: Counter[int],
+    found: Tally,
+    node: Mapping[str, Any],
+    flavors: Iterable[Flavor],
 ) -> None:
     """Count what a node can give for the first flavor of each resource; `flavors` are those whose labels it carries."""
-    can_give = node.get("status", {}).get("allocatable", {})
+    status = node.get("status", {})
+    can_give, has = status.get("allocatable", {}), status.get("capacity", {})
     owned = set()
     for flavor in flavors:
         if flavor.resource not in owned:
             owned.add(flavor.resource)
             counted[flavor.pk] += int(can_give.get(flavor.resource, 0))
+            # While its driver is being replaced a node can give nothing, and still is one of the kind.
+            if flavor.resource in can_give or flavor.resource in has:
+                found.nodes[flavor.pk].append(node)
 
 
 def count(
@@ -115,11 +127,13 @@ def count(
         return
     for flavor in flavors:
         ready, cordoned = found.ready[flavor.pk], found.cordoned[flavor.pk]
+        nodes = found.nodes[flavor.pk]
         Flavor.objects.filter(pk=flavor.pk).update(
             gpus_ready=ready,
             gpus_cordoned=cordoned,
             gpus_total=gpus_obtainable(ready=ready, cordoned=cordoned),
             gpus_seen_at=now,
+            **({"versions": versions_of(nodes), "versions_at": now} if nodes else {}),
         )
     Cluster.objects.filter(pk=cluster.pk).update(
         nodes_seen=found.lasting, capacity_doubt="", doubted_looks=0

@@ -8,6 +8,8 @@ from django.utils import timezone
 
 from accounts.roles import Role
 from allocations.models import Allocation
+from fleet.models import Flavor
+from fleet.versions.reading import versions_of
 from tests import factories
 from tests.qm.conftest import Signed
 from tests.services.process import wait_until
@@ -56,6 +58,15 @@ def test_places_tell_what_is_held_and_what_templates_lack(signed: Signed) -> Non
     )
     [found] = signed.terminal.json("places")["results"]
     assert (found["namespace"], found["flavors"][0]["gpus"]) == (namespace, 2)
+
+
+def test_places_tell_up_to_which_cuda_a_kind_goes(signed: Signed) -> None:
+    labels = {"nvidia.com/cuda.runtime-version.full": "12.8"}
+    seen = versions_of([{"metadata": {"labels": labels}}])
+    Flavor.objects.update(versions=seen)
+    said = cells(signed.terminal("places").stdout)
+    [line] = [one for one in said if one.startswith("GPUs ")]
+    assert line.endswith(" USD an hour, CUDA up to 12.8)")
 
 
 def test_a_template_tells_its_options_with_help_and_limits(signed: Signed) -> None:

@@ -354,6 +354,11 @@ def test_the_form_offers_to_borrow_what_there_is() -> None:
     assert pool_words(pool(0)) == "A100: 2 held"
 
 
+def test_the_form_tells_up_to_which_cuda_a_kind_goes() -> None:
+    known = replace(pool(1), cuda="12.8")
+    assert pool_words(known) == "A100: 2 held, 1 more to borrow, CUDA up to 12.8"
+
+
 @pytest.mark.parametrize(
     ("wanted", "used", "waiting", "to_borrow", "sentence", "borrowed"),
     [

@@ -18,6 +18,8 @@ from accounts.tokens.actions import create_team_token, revoke_token
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event
+from fleet.models import Flavor
+from fleet.versions.reading import versions_of
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller, address
@@ -548,6 +550,30 @@ def test_places_and_templates_are_what_a_submission_takes(watched: Watched) -> N
     assert (
         Caller(factories.person("Mallory Finch")).get("places/").json()["results"] == []
     )
+
+
+def test_a_place_tells_what_all_nodes_of_a_kind_can_run(watched: Watched) -> None:
+    caller = Caller(watched.ada)
+    [place] = caller.get("places/").json()["results"]
+    assert [(one["driver"], one["cuda"]) for one in place["flavors"]] == [("", "")]
+    nodes = [
+        {
+            "metadata": {
+                "labels": {
+                    "nvidia.com/cuda.driver-version.full": driver,
+                    "nvidia.com/cuda.runtime-version.full": cuda,
+                }
+            }
+        }
+        for driver, cuda in [("570.86.15", "12.8")] * 2 + [("550.90.07", "12.4")]
+    ]
+
+    Flavor.objects.update(versions=versions_of(nodes))
+
+    [place] = caller.get("places/").json()["results"]
+    assert [(one["driver"], one["cuda"]) for one in place["flavors"]] == [
+        ("550.90.07", "12.4")
+    ]
 
 
 def test_a_token_of_the_team_runs_training_and_asks_for_nothing(

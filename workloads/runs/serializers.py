@@ -649,6 +649,12 @@ class HeldGpusSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="Levels of its topology, as node labels from the widest on, in which nodes can be together.",
     )
+    driver = serializers.CharField(
+        help_text="The oldest driver among its nodes; empty where none tells it."
+    )
+    cuda = serializers.CharField(
+        help_text="Up to which CUDA all of its nodes run images; empty where none tells it."
+    )
 
 
 class OfferedSerializer(serializers.Serializer[Any]):

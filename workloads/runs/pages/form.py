@@ -496,7 +496,8 @@ def pool_words(pool: Pool, *, with_memory: bool = False) -> str:
     """A kind of GPU as the form offers it: what the team holds, and what it may borrow."""
     memory = f", {pool.memory} GB" if with_memory and pool.memory else ""
     borrow = f", {pool.borrow} more to borrow" if pool.borrow else ""
-    return f"{pool.title}{memory}: {pool.gpus or 'none'} held{borrow}"
+    cuda = f", CUDA up to {pool.cuda}" if pool.cuda else ""
+    return f"{pool.title}{memory}: {pool.gpus or 'none'} held{borrow}{cuda}"
 
 
 def _field(one: Parameter) -> forms.Field:

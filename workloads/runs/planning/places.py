@@ -9,6 +9,8 @@ from django.db.models import Exists, OuterRef
 from accounts.models import User
 from allocations.models import Allocation
 from fleet.models import Cluster, Flavor
+from fleet.versions.comparing import lowest
+from fleet.versions.reading import Component
 from provisioning.desired.first_job import Kind
 from provisioning.desired.first_job import queue_of as queue_name
 from provisioning.desired.limits import room
@@ -264,4 +266,6 @@ def _pool(
         interruption_hours=spot.interruption_hours if spot else 0,
         levels=levels,
         on_cluster=flavor.gpus_total,
+        driver=lowest(flavor.versions, Component.DRIVER),
+        cuda=lowest(flavor.versions, Component.CUDA),
     )

@@ -32,6 +32,10 @@ class Pool:
     levels: tuple[str, ...] = ()
     # Those of the kind on the cluster, whoever holds them, with nodes that it can add; None where nobody counted.
     on_cluster: int | None = None
+    # What every node of the kind can run: the oldest driver among them, and the CUDA up to which that goes; empty where
+    # no node tells it.
+    driver: str = ""
+    cuda: str = ""
 
     def is_beyond_cluster(self, gpus: int) -> bool:
         """Whether so many can never be there. What a team holds exists, even where nodes have gone since."""
