@@ -145,6 +145,7 @@ def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capac
     )
     if not flavor.cluster.is_observed:
         notes.append(_known_from(flavor))
+    notes += [flavor.driver_words] if flavor.driver_words else []
     notes += [_no_node(flavor)] if _has_no_node(flavor) else []
     notes += [] if flavor.is_offered else ["not offered now"]
     return {

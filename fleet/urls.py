@@ -3,9 +3,11 @@
 from django.urls import path
 
 from fleet import views
+from fleet.versions.views import versions
 
 urlpatterns = [
     path("clusters/", views.clusters, name="clusters"),
+    path("clusters/versions", versions, name="versions"),
     path("clusters/new", views.cluster_new, name="cluster-new"),
     path("clusters/<slug:name>/edit", views.cluster_edit, name="cluster-edit"),
     path(

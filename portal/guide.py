@@ -26,6 +26,7 @@ FOR_TEAMS: Mapping[str, str] = {
     "capacity": "how-to/capacity.md",
     "quota-chain": "explanation/quota-chain.md",
     "costs": "how-to/report-costs.md",
+    "compare-versions": "how-to/compare-versions.md",
 }
 FOR_LEADS: Mapping[str, str] = {
     "unreachable-cluster": "how-to/unreachable-cluster.md",

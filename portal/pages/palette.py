@@ -28,6 +28,7 @@ BESIDE_THE_RAIL = (
     ("Prices", "tag", "prices", None),
     ("Utilisation: which GPUs are idle", "gauge", "utilisation", None),
     ("Reservations", "server", "reservations", None),
+    ("Versions: driver and CUDA of each cluster", "server", "versions", None),
     ("Drafts of the policy", "pencil", "policy-drafts", Permission.SEE_POLICY_DRAFTS),
     (
         "History of the policy",

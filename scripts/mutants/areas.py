@@ -50,6 +50,8 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "provisioning/drift/paths.py": DRIFT,
     "allocations/budgets/money.py": ["tests/allocations/test_money.py"],
     "fleet/prices.py": ["tests/fleet/test_prices.py"],
+    "fleet/versions/comparing.py": ["tests/fleet/versions/test_comparing.py"],
+    "fleet/versions/reading.py": ["tests/fleet/versions/test_reading.py"],
     "allocations/schedule.py": ["tests/allocations/test_schedule.py"],
     "provisioning/desired/naming.py": [PROVISIONING + "test_naming.py"],
     "provisioning/desired/spec.py": SPEC,
