@@ -70,6 +70,13 @@ def test_very_many_versions_are_counted_together() -> None:
     assert driver_words(one_each) == "driver 570.1 or 570.10 or 570.11 or others"
 
 
+def test_one_version_beyond_those_that_are_named_is_counted() -> None:
+    three = seen("570.1", "570.2", "570.3")
+    assert driver_words(three) == "driver 570.1 or 570.2 or 570.3"
+    five = seen("570.1", "570.2", "570.3", "570.4", "570.5")
+    assert minority(five, DRIVER).endswith("570.4, 1 of 5 nodes: others")
+
+
 def test_older_is_said_with_the_newest() -> None:
     assert marks(["570.86.15", "570.9.1", "570.86.15", ""]) == {
         "570.86.15": "",

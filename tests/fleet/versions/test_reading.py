@@ -135,9 +135,20 @@ def test_what_cannot_be_printed_is_not_kept(said: Any, read: str) -> None:
     assert found["driver"] == [{"version": read[:LONGEST_LABELLED], "nodes": 1}]
 
 
+def test_every_component_is_among_the_versions() -> None:
+    assert {"nodes", *(one.value for one in Component)} == versions_of([]).keys()
+
+
+def test_only_what_stands_before_the_version_of_a_runtime_is_taken_for_its_name() -> (
+    None
+):
+    odd = node(info={"containerRuntimeVersion": "docker://x://1.0"})
+    assert only(Component.RUNTIME, odd) == [("docker x://1.0", 1)]
+
+
 def test_parts_that_are_too_long_are_cut_together() -> None:
     labels = {f"{CUDA}{part}": "7" * 63 for part in ("major", "minor")}
-    assert only(Component.CUDA, node(labels)) == [("7" * LONGEST_LABELLED, 1)]
+    assert only(Component.CUDA, node(labels)) == [("7" * 20, 1)]
 
 
 @pytest.mark.parametrize(
@@ -175,5 +186,5 @@ def test_a_thousand_nodes_that_all_differ_are_kept_in_a_few_lines() -> None:
     found = versions_of([*nodes, nodes[7]])
 
     assert found["nodes"] == 1_001
-    assert len(found["driver"]) == MAX_VERSIONS
+    assert len(found["driver"]) == MAX_VERSIONS == 8
     assert found["driver"][0] == {"version": "570.7", "nodes": 2}
