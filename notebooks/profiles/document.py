@@ -13,6 +13,7 @@ from fleet.images import IMAGE
 from notebooks.profiles.patterns import refused_pattern
 from provisioning.desired.mounts import CLAIM, is_path
 from provisioning.desired.spec import ENVIRONMENTS, GPU
+from provisioning.desired.variables import VARIABLE
 from web.documents import UNSTORABLE, DocumentRefused, parse, problems_of, unfit
 
 CLOSED = ConfigDict(extra="forbid")
@@ -21,7 +22,6 @@ RESERVED = frozenset({"new", "import", "export", "yaml"})
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,38}[a-z0-9])?", re.ASCII)
 KEY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,58}[A-Za-z0-9])?", re.ASCII)
 NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 RESOURCE = re.compile(
     r"nvidia\.com/(?:gpu|mig-[0-9]{1,2}g\.[0-9]{1,4}gb(?:\.me)?)(?:\.shared)?", re.ASCII
 )

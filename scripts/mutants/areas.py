@@ -60,6 +60,7 @@ OWN_TESTS: Mapping[str, Sequence[str]] = {
     "provisioning/desired/network.py": MANIFESTS,
     "provisioning/desired/objects.py": MANIFESTS,
     "provisioning/desired/queues.py": MANIFESTS,
+    "provisioning/desired/variables.py": [PROVISIONING + "test_variables.py"],
     "provisioning/desired/volcano.py": [PROVISIONING + "test_volcano_queues.py"],
     "provisioning/desired/kueue_form.py": [PROVISIONING + "test_kueue_form.py"],
     "provisioning/desired/rights.py": MANIFESTS,

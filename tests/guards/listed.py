@@ -697,6 +697,7 @@ WHY_QUEUES, PARAMETERS = (
     "tests.workloads.test_template_parameters:",
 )
 TEMPLATES = "tests.workloads.test_templates:"
+VARIABLES = "tests.provisioning.test_variables:"
 RUNS = [
     Guard(
         "workloads.reasons.words:display_name",
@@ -725,10 +726,10 @@ RUNS = [
         "tests.workloads.test_estimating:test_below_five_samples_there_is_none",
     ),
     Guard(
-        "workloads.templates.parameters:refused_variables",
+        "provisioning.desired.variables:is_among",
         "name == word or",
         "False and",
-        PARAMETERS + "test_variables_that_a_run_cannot_set",
+        VARIABLES + "test_variables_that_a_run_cannot_set",
         {"name": "LD_PRELOAD"},
     ),
     Guard(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from provisioning.desired.variables import SecretVariable
 from tests.calling import Caller
 from tests.services.process import wait_until
 from tests.workloads.conftest import Watched, is_read, watching
@@ -24,7 +25,7 @@ from workloads.models import ClusterObject, Run
 from workloads.runs import actions
 from workloads.templates.library import BY_SLUG, TEMPLATES, Template
 from workloads.templates.pods import Manifest
-from workloads.templates.run import Repository, SecretVariable
+from workloads.templates.run import Repository
 
 URL = "https://git.example.com/nlp/train.git"
 TOKEN = {"variable": "HF_TOKEN", "secret": "huggingface", "key": "token"}

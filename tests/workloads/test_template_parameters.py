@@ -11,7 +11,6 @@ from workloads.templates.parameters import (
     check,
     refused_script,
     refused_source,
-    refused_variables,
 )
 
 
@@ -96,18 +95,6 @@ def test_whatever_is_given_is_taken_or_refused_with_a_sentence(
     assert found.values.keys() | found.problems.keys() >= names
     assert not found.values.keys() & found.problems.keys()
     assert all(problem.endswith(".") for problem in found.problems.values())
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["LD_PRELOAD", "KUBERNETES_SERVICE_HOST", "PATH", "QM_RUN", "9lives", "a-b", ""],
-)
-def test_variables_that_a_run_cannot_set(name: str) -> None:
-    assert refused_variables([name])
-
-
-def test_variables_that_a_run_can_set() -> None:
-    assert refused_variables(["EPOCHS", "NCCL_DEBUG", "WANDB_MODE"]) == ""
 
 
 @pytest.mark.parametrize(

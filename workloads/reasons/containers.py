@@ -1,9 +1,9 @@
 """A pod has its node and does not run: image, configuration, volumes, or a program that ends at once. Pure."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from provisioning.desired.variables import lacking_secret
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Event, Pod, Waiting
 from workloads.reasons.clock import Clock
@@ -21,9 +21,6 @@ CONFIGURATION = (
     "CreateContainerError",
     "RunContainerError",
 )
-# As the kubelet says what a variable lacks: of the first a key, of the second all.
-NO_KEY = re.compile(r"couldn't find key (\S+) in Secret \S+/(\S+)")
-NO_SECRET = re.compile(r'secret "([^"]+)" not found')
 VOLUMES = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 COMING = ("ContainerCreating", "PodInitializing", "")
 LOGS = Step(Action.SHOW_LOGS, "Show its logs")
@@ -145,12 +142,8 @@ def _pull(pod: Pod, stuck: Waiting) -> Answer:
 
 def _without_secret(pod: Pod, stuck: Waiting) -> Answer | None:
     """That a Secret which a container takes a value from is not there, or lacks its key; None for anything else."""
-    name, key = NO_SECRET.search(stuck.message), NO_KEY.search(stuck.message)
-    if key is not None:
-        what = f"The Secret {key[2]}, which it takes a value from, has no key {key[1]}."
-    elif name is not None:
-        what = f"The Secret {name[1]}, which it takes a value from, is not in its namespace."
-    else:
+    what = lacking_secret(stuck.message)
+    if not what:
         return None
     return Answer(
         code="secret_not_there",

@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from accounts.api import PersonSerializer, TeamNameSerializer
+from provisioning.desired.variables import MAX_SECRETS
 from web.names import LONGEST_NAME
 from web.parsing import LARGEST_BODY
 from web.strict import (
@@ -23,7 +24,7 @@ from workloads.gpu_use.serializers import RunUseSerializer
 from workloads.runs.held_until import TooFew
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, TAIL
 from workloads.runs.models import Run
-from workloads.runs.planning.plan import MAX_CLAIMS, MAX_SECRETS, MAX_VALUE
+from workloads.runs.planning.plan import MAX_CLAIMS, MAX_VALUE
 from workloads.runs.planning.spot import spot_of
 from workloads.runs.states import State
 from workloads.templates.parameters import MAX_SCRIPT_BYTES

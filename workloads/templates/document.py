@@ -15,6 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from fleet.images import IMAGE
 from provisioning.desired.mounts import CLAIM
+from provisioning.desired.variables import refused_variables
 from web.documents import DocumentRefused, parse, problems_of, unfit
 from workloads.templates.library import ANY_CAPACITY, BY_SLUG, Template
 from workloads.templates.parameters import (
@@ -23,7 +24,6 @@ from workloads.templates.parameters import (
     Type,
     normalised,
     refused_source,
-    refused_variables,
 )
 from workloads.templates.run import Claim
 

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from provisioning.desired.variables import (
+    refused_secret,
+    refused_secrets,
+    refused_variables,
+)
 from workloads.templates import gangs, jobs, kubeflow, serving
 from workloads.templates.parameters import (
     Parameter,
     Type,
     refused_script,
-    refused_secret,
     refused_source,
-    refused_variables,
 )
 from workloads.templates.pods import Manifest
 from workloads.templates.run import Claim, Run
@@ -87,18 +90,8 @@ class Template:
 
     def _refused_secrets(self, run: Run) -> str:
         names = [one.variable for one in run.secrets]
-        twice = next(
-            (name for name in names if name in run.variables or names.count(name) > 1),
-            "",
-        )
-        if twice:
-            return f"{twice} is given twice: name it once, with its value or with its Secret."
-        refused = (refused_secret(one.secret, one.key) for one in run.secrets)
-        return (
-            refused_variables(names)
-            or self._refused_own(names)
-            or next(filter(None, refused), "")
-        )
+        refused = refused_secrets(run.secrets, beside=run.variables)
+        return refused or self._refused_own(names)
 
     def _refused_own(self, names: Sequence[str]) -> str:
         taken = [name for name in names if name in self.own_variables]

@@ -12,23 +12,7 @@ from provisioning.desired.mounts import CLAIM, is_path
 
 Value = str | int | bool | tuple[str, ...]
 MAX_TEXT, MAX_WORDS, MAX_SCRIPT_BYTES = 400, 200, 256 * 1024
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
-# As Kubernetes names a Secret, and a key of one.
-SECRET = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
-SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}", re.ASCII)
-# What would change which code runs, or what the cluster itself tells a container.
-RESERVED_VARIABLES = (
-    "LD_",
-    "KUBERNETES_",
-    "QM_",
-    "JOB_COMPLETION_INDEX",
-    "PATH",
-    "BASH_ENV",
-    "ENV",
-    "IFS",
-    "PYTHONHOME",
-)
 
 
 class Type(StrEnum):
@@ -92,28 +76,6 @@ def check(parameters: Sequence[Parameter], given: Mapping[str, object]) -> Check
         else:
             values[one.name] = normalised(value)
     return Checked(values, problems)
-
-
-def refused_variables(names: Sequence[str]) -> str:
-    """Why one of these environment variables is refused; empty when all may be set."""
-    for name in names:
-        if not VARIABLE.fullmatch(name):
-            return f"{name[:40]!r} is no name of a variable."
-        if any(
-            name == word or (word.endswith("_") and name.startswith(word))
-            for word in RESERVED_VARIABLES
-        ):
-            return f"{name} is set by the cluster or changes which code runs, so a run cannot set it."
-    return ""
-
-
-def refused_secret(secret: str, key: str = "") -> str:
-    """Why a Secret cannot be called so, or a key of it; empty when it can. Whether it is there the cluster knows."""
-    if not SECRET.fullmatch(secret):
-        return f"{secret[:40]!r} is no name of a Secret: small letters, digits, hyphens and dots."
-    if key and not SECRET_KEY.fullmatch(key):
-        return f"{key[:40]!r} is no key of a Secret: letters, digits, hyphens, dots and underscores."
-    return ""
 
 
 def refused_source(url: str, revision: str) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from provisioning.desired.first_job import QUEUE_LABEL
 from provisioning.desired.objects import DOMAIN, cost_labels
 from provisioning.desired.quantities import gibibytes
+from provisioning.desired.variables import taken_from
 from workloads.templates.run import SCRIPTS, SOURCE, Repository, Run
 
 Manifest = dict[str, Any]
@@ -234,9 +235,8 @@ def variables(run: Run) -> list[Manifest]:
 def _from_secret(
     variable: str, secret: str, key: str, *, is_needed: bool = True
 ) -> Manifest:
-    """A variable with the value of a key of a Secret, without which its container starts only if it is not needed."""
-    chosen = {"name": secret, "key": key, **({} if is_needed else {"optional": True})}
-    return {"name": variable, "valueFrom": {"secretKeyRef": chosen}}
+    source = taken_from(secret, key, is_needed=is_needed)
+    return {"name": variable, "valueFrom": source}
 
 
 def _container(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from provisioning.desired.first_job import QUEUE, Kind
+from provisioning.desired.variables import SecretVariable
 from workloads.templates.parameters import Value
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -52,15 +53,6 @@ class Claim:
     name: str
     path: str
     is_read_only: bool = False
-
-
-@dataclass(frozen=True)
-class SecretVariable:
-    """A variable that has the value of a key of a Secret in the namespace: the cluster puts it there, at the start."""
-
-    variable: str
-    secret: str
-    key: str
 
 
 @dataclass(frozen=True)

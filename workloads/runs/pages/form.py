@@ -10,6 +10,7 @@ from provisioning.desired import priorities
 from ui.parts import Lack
 from web.fields import StrictForm, WholeNumberField, set_choices
 from web.names import LONGEST_NAME
+from workloads.runs.pages.secrets_field import SecretsField, written
 from workloads.runs.planning.plan import (
     Place,
     Problem,
@@ -99,16 +100,7 @@ class RunForm(StrictForm):
         ),
         help_text="One in a line, such as EPOCHS=3. No passwords: everybody of the team can read them.",
     )
-    secrets = forms.CharField(
-        label="Variables from Secrets",
-        required=False,
-        max_length=20_000,
-        widget=forms.Textarea(
-            attrs={"rows": 2, "class": "input--code", "spellcheck": "false"}
-        ),
-        help_text="One in a line, such as HF_TOKEN=huggingface:token: the key token of the Secret huggingface in your "
-        "namespace. The portal reads no Secret.",
-    )
+    secrets = SecretsField()
     topology = forms.ChoiceField(
         label="How close its nodes are",
         required=False,
@@ -362,25 +354,6 @@ class RunForm(StrictForm):
             found[name.strip()] = value
         return found
 
-    def clean_secrets(self) -> list[dict[str, str]]:
-        """The variables from Secrets; raises ValidationError for a line that does not name a variable, both parts."""
-        found: list[dict[str, str]] = []
-        for line in _lines(self.cleaned_data["secrets"]):
-            variable, _, source = line.partition("=")
-            secret, _, key = source.partition(":")
-            if not (variable.strip() and secret.strip() and key.strip()):
-                raise forms.ValidationError(
-                    f"“{line[:60]}” is not of the form NAME=secret:key.", code="secrets"
-                )
-            found.append(
-                {
-                    "variable": variable.strip(),
-                    "secret": secret.strip(),
-                    "key": key.strip(),
-                }
-            )
-        return found
-
 
 class WordsField(forms.CharField):
     """A command line, taken apart as a shell would; nothing in it is carried out by one."""
@@ -451,10 +424,7 @@ def starts_again(submission: Mapping[str, Any]) -> dict[str, str]:
         "variables": "\n".join(
             f"{name}={value}" for name, value in submission["variables"].items()
         ),
-        "secrets": "\n".join(
-            f"{one['variable']}={one['secret']}:{one['key']}"
-            for one in submission.get("secrets", ())
-        ),
+        "secrets": written(submission.get("secrets", ())),
     }
 
 

@@ -12,6 +12,7 @@ from accounts.models import User
 from approvals.request_form.answer_panel import JUST_NOW
 from fleet.models import Flavor
 from provisioning.desired.first_job import as_yaml
+from provisioning.desired.variables import SecretVariable, names_in_words
 from provisioning.models import Tenancy
 from ui.amounts import ago, duration, gpus, moment, span, usd
 from ui.parts import (
@@ -452,7 +453,7 @@ def facts_of(run: Run) -> list[Fact]:
             }
         )
     if secrets := asked.get("secrets"):
-        names = ", ".join(f"{one['variable']} from {one['secret']}" for one in secrets)
+        names = names_in_words(map(SecretVariable.of, secrets))
         rows.append({"label": "Secrets", "text": names})
     if run.checkpoints:
         rows.append({"label": "Checkpoints", "copyable": run.checkpoints})

@@ -10,6 +10,7 @@ from fleet.images import refused_image
 from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from provisioning.desired.quantities import CPU, MEMORY
+from provisioning.desired.variables import SecretVariable, too_many_secrets
 from web.names import refused_name
 from workloads.reasons.words import larger_than, never_more
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
@@ -29,14 +30,13 @@ from workloads.templates.run import (
     Repository,
     Run,
     Script,
-    SecretVariable,
     Topology,
     Where,
     name_of,
     run_of,
 )
 
-MAX_CLAIMS, MAX_VARIABLES, MAX_SECRETS, MAX_VALUE = 8, 50, 20, 1_000
+MAX_CLAIMS, MAX_VARIABLES, MAX_VALUE = 8, 50, 1_000
 SCRIPT_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 GIT_IMAGE = "docker.io/alpine/git:2.49.1"
 
@@ -340,10 +340,7 @@ def _run(
             **_variables_in(template, values),
             **asked.variables,
         },
-        secrets=tuple(
-            SecretVariable(one["variable"], one["secret"], one["key"])
-            for one in asked.secrets
-        ),
+        secrets=tuple(map(SecretVariable.of, asked.secrets)),
         resume_from=asked.resume_from,
         topology=topology_of(asked.topology),
     )
@@ -445,8 +442,7 @@ def _of_files(asked: Submission) -> list[Problem]:
     ):
         text = f"A run has at most {MAX_VARIABLES} variables of at most {MAX_VALUE} characters."
         found.append(Problem(field="variables", text=text))
-    if len(asked.secrets) > MAX_SECRETS:
-        text = f"A run takes at most {MAX_SECRETS} variables from Secrets."
+    if text := too_many_secrets(len(asked.secrets)):
         found.append(Problem(field="secrets", text=text))
     return found
 
