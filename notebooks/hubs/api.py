@@ -118,7 +118,11 @@ class SpawnableEndpoint(Endpoint):
         server = asked.pop("server", "")
         hub = self.hub
         found = spawnable(
-            hub, asked["username"], object_id=asked.get("object_id"), now=timezone.now()
+            hub,
+            asked["username"],
+            object_id=asked.get("object_id"),
+            server=server,
+            now=timezone.now(),
         )
         log.info(
             "profiles for a hub",

@@ -164,7 +164,7 @@ class SpawnableQuery(StrictSerializer):
         max_length=LONGEST_NAME,
         required=False,
         allow_blank=True,
-        help_text="The server's name, for the log.",
+        help_text="The server's name: of one that was launched in the portal, its variables from Secrets come along.",
     )
 
 
@@ -178,4 +178,8 @@ class SpawnableSerializer(serializers.Serializer[Spawnable]):
     )
     reason = serializers.CharField(
         help_text="Why there are none; empty where there are some."
+    )
+    variables = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Those of the environments in `profiles` that are from Secrets, and this one server's alone.",
     )

@@ -13,7 +13,9 @@ from notebooks.hubs.people import person_of
 from notebooks.places import place_of
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.document import Document
+from notebooks.profiles.secrets import with_secrets
 from notebooks.profiles.spawning import profile_list, spawned_as
+from notebooks.servers.models import NotebookServer
 from provisioning.models import Tenancy
 
 Json = dict[str, Any]
@@ -21,19 +23,23 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spawnable:
-    """KubeSpawner's `profile_list` for somebody; why it is empty where it is."""
+    """KubeSpawner's `profile_list` for somebody; why it is empty where it is.
+
+    `variables` are those of its environments that are from Secrets, for the one server for which was asked.
+    """
 
     username: str
     profiles: Sequence[Json] = field(default_factory=list)
     reason: str = ""
+    variables: Sequence[str] = ()
 
 
 def spawnable(
-    hub: Hub, username: str, *, object_id: UUID | None, now: datetime
+    hub: Hub, username: str, *, object_id: UUID | None, now: datetime, server: str = ""
 ) -> Spawnable:
-    """What the hub may start for this username now; five queries where the hub told whose it is before.
+    """What the hub may start for this username now; five queries where the hub told whose it is before, six by name.
 
-    `hub` comes with its cluster.
+    Of the server of that name it has the variables from Secrets that its owner gave it. `hub` comes with its cluster.
     """
     joined = person_of(hub, username, object_id=object_id, now=now)
     if joined.user is None:
@@ -44,13 +50,33 @@ def spawnable(
         return Spawnable(username=username, reason=_no_namespace(cluster))
     documents = [one.document for one in offered()]
     flavors = {one.name: one for one in Flavor.objects.filter(cluster=cluster)}
-    profiles = entries(documents, tenancies, flavors)
+    known = _launched(hub, username, joined.user, server) if server else None
+    secrets = known.secret_variables if known is not None else []
+    profiles = [
+        with_secrets(one, secrets)
+        if known is not None and one["slug"] == known.user_options["profile"]
+        else one
+        for one in entries(documents, tenancies, flavors)
+    ]
     reason = (
         ""
         if profiles
         else f"No profile can be started in this person's namespaces on {cluster.title}."
     )
-    return Spawnable(username=username, profiles=profiles, reason=reason)
+    return Spawnable(
+        username=username,
+        profiles=profiles,
+        reason=reason,
+        variables=[one.variable for one in secrets],
+    )
+
+
+def _launched(hub: Hub, username: str, user: User, name: str) -> NotebookServer | None:
+    """The server of a name that somebody launched in the portal, None for any other."""
+    rows = NotebookServer.objects.select_related("profile", "tenancy")
+    return rows.filter(
+        tenancy__cluster=hub.cluster_id, owner=user, username=username, name=name
+    ).first()
 
 
 def open_on(cluster: Cluster, user: User) -> list[Tenancy]:

@@ -283,6 +283,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(blank=True, max_length=63)),
                 ("title", models.CharField(max_length=60)),
                 ("options", models.JSONField(default=dict)),
+                ("secrets", models.JSONField(default=list)),
                 ("gpus", models.PositiveIntegerField()),
                 ("usd_per_hour", models.DecimalField(decimal_places=8, max_digits=18)),
                 (
@@ -305,6 +306,7 @@ class Migration(migrations.Migration):
                         blank=True, db_default="", default="", max_length=600
                     ),
                 ),
+                ("secret_missed_at", models.DateTimeField(null=True)),
                 (
                     "path",
                     models.CharField(

@@ -5,7 +5,7 @@ Platform leads exempt one from idle stops until a date.
 
 import hashlib
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,11 +30,13 @@ from notebooks.places import flavors_on, place_of
 from notebooks.profile_desk.kept import Offered, offered, retired_words
 from notebooks.profiles.choosing import Chosen, NotAChoice, chosen, options_within
 from notebooks.profiles.idle import MEASURED_FOR
+from notebooks.profiles.secrets import refused as refused_secrets
 from notebooks.profiles.spawning import refused_here
 from notebooks.servers.enqueue import enqueue_on_commit
 from notebooks.servers.models import NAME_PREFIX, NotebookServer
 from notebooks.servers.savings import note_start
 from notebooks.servers.states import State, StopReason
+from provisioning.desired.variables import SecretVariable, names_in_words
 from provisioning.models import Tenancy
 from ui.amounts import gpus as gpus_words
 from web.names import LONGEST_NAME, checked_name
@@ -66,11 +68,13 @@ def launch(
     key: str,
     now: datetime,
     title: str = "",
+    secrets: Sequence[SecretVariable] = (),
 ) -> NotebookServer:
     """Keep a server that a worker starts at once in the hub of the namespace's cluster; the same key is the same one.
 
+    `secrets` are variables that it takes from Secrets of the namespace; whether those are there the cluster knows.
     Raises NoRight for who is not of the team, Conflict where nothing can be started there now, BadInput naming the
-    field for a profile or a choice that there is not, or that takes more GPUs than the team can have there.
+    field for a profile, a choice or a variable that there cannot be, or that takes more GPUs than the team can have.
     """
     lock_person(by.pk)
     tenancy = _tenancy(tenancy_id, by=by)
@@ -79,7 +83,16 @@ def launch(
             "Your namespace is not there yet. Wait until it is set up.",
             code="not_set_up",
         )
-    return _launch(tenancy, profile, options, by=by, key=key, now=now, title=title)
+    return _launch(
+        tenancy,
+        profile,
+        options,
+        by=by,
+        key=key,
+        now=now,
+        title=title,
+        secrets=secrets,
+    )
 
 
 def _launch(
@@ -91,6 +104,7 @@ def _launch(
     key: str,
     now: datetime,
     title: str = "",
+    secrets: Sequence[SecretVariable] = (),
     too_many: str = TOO_MANY,
 ) -> NotebookServer:
     hub = _locked_hub(tenancy)
@@ -107,7 +121,7 @@ def _launch(
             )
         return earlier
     _refuse_many(by, too_many)
-    asked = _checked(tenancy, profile, options)
+    asked = _checked(tenancy, profile, options, secrets)
     if title := title.strip():
         title = checked_name(title, field="title")
     server = NotebookServer(
@@ -118,6 +132,7 @@ def _launch(
         username=username,
         name=name,
         title=title or asked.offer.document.title[:LONGEST_NAME],
+        secrets=[one.as_json for one in secrets],
         created_at=now,
         launched_at=now,
         requeue_at=now,
@@ -130,7 +145,7 @@ def _launch(
     except IntegrityError:
         # The same key came twice at once: the other one was first.
         return same.described().get()
-    _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
+    _record_launch(server, by=by)
     enqueue_on_commit(server.pk)
     return server
 
@@ -195,7 +210,7 @@ def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> No
 
 @transaction.atomic
 def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
-    """Start a stopped server again with its choices, as its profile is now; one that runs is left alone.
+    """Start a stopped server again with its choices and variables, as its profile is now; one that runs is left alone.
 
     Raises NoRight for everybody but its owner, Conflict, BadInput as `launch`.
     """
@@ -214,7 +229,10 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     if refused := retired_words(server.profile):
         raise Conflict(refused, code="profile_retired")
     _refuse_many(by, TOO_MANY)
-    _take(server, _checked(tenancy, server.profile.slug, server.options))
+    asked = _checked(
+        tenancy, server.profile.slug, server.options, server.secret_variables
+    )
+    _take(server, asked)
     _name_anew(server, hub)
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = (
@@ -226,12 +244,12 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
     server.active_at = server.gpu_busy_at = server.warned_at = server.keep_until = None
     server.gpu_measured_since = server.gpu_measured_at = None
     server.kept_times, server.keep_reason = 0, ""
-    server.limit_told_at = server.told_end = None
+    server.limit_told_at = server.told_end = server.secret_missed_at = None
     server.generation += 1
     server.retry(now=now)
     server.save()
     note_start(server, now=now)
-    _record(Kind.NOTEBOOK_LAUNCHED, server, by=by)
+    _record_launch(server, by=by)
     enqueue_on_commit(server.pk)
     return server
 
@@ -475,7 +493,12 @@ def _take(server: NotebookServer, asked: Asked) -> None:
     server.usd_per_hour = gpus * flavor.price_per_gpu_hour if flavor else Decimal(0)
 
 
-def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Asked:
+def _checked(
+    tenancy: Tenancy,
+    profile: str,
+    options: Mapping[str, str],
+    secrets: Sequence[SecretVariable],
+) -> Asked:
     """The profile with what was chosen in it; raises BadInput where a hub would refuse it, or its team lacks GPUs."""
     offer = _offered(profile)
     flavors = flavors_on(tenancy.cluster_id)
@@ -491,6 +514,8 @@ def _checked(tenancy: Tenancy, profile: str, options: Mapping[str, str]) -> Aske
             field=f"options.{refused_choice.option}",
             pointer=pointer_to("options", refused_choice.option),
         ) from refused_choice
+    if why := refused_secrets(offer.document, secrets):
+        raise BadInput(why, code="bad_secret", field="secrets")
     flavor = flavors.get(offer.document.flavor)
     room = place.gpus.get(offer.document.flavor, 0)
     if found.gpus > room:
@@ -569,6 +594,11 @@ def _name_anew(server: NotebookServer, hub: Hub) -> None:
 def _name(by: User, key: str) -> str:
     """The server's name at its hub: letters, digits and a hyphen, as JupyterHub 6 takes it."""
     return f"{NAME_PREFIX}{hashlib.sha256(f'{by.pk}:{key}'.encode()).hexdigest()[:12]}"
+
+
+def _record_launch(server: NotebookServer, *, by: User) -> None:
+    names = names_in_words(server.secret_variables)
+    _record(Kind.NOTEBOOK_LAUNCHED, server, by=by, secrets=names or None)
 
 
 def _record(

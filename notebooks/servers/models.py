@@ -14,6 +14,7 @@ from fleet.prices import cost_while, time_in_use
 from notebooks.profiles.idle import MEASURED_FOR
 from notebooks.profiles.spawning import spawned_as
 from notebooks.servers.states import LIVE, State, StopReason
+from provisioning.desired.variables import SecretVariable
 from provisioning.models import Tenancy
 from reconciling.models import Reconciled, ReconciledQuerySet
 from web.rows import Row
@@ -90,6 +91,8 @@ class NotebookServer(Row, Reconciled):
     title = models.CharField(max_length=60)
     # What was chosen in the profile, in KubeSpawner's words.
     options = models.JSONField(default=dict)
+    # Variables whose values stand in Secrets of the namespace, by name: {"variable": …, "secret": …, "key": …}.
+    secrets = models.JSONField(default=list)
     gpus = models.PositiveIntegerField()
     usd_per_hour = models.DecimalField(max_digits=18, decimal_places=8)
     state = models.CharField(
@@ -99,6 +102,8 @@ class NotebookServer(Row, Reconciled):
     )
     # Why it failed or does not come up, in a sentence of the hub's or the portal's.
     message = models.CharField(max_length=600, blank=True, default="", db_default="")
+    # Since when its pod waits for a Secret that is not there, or lacks a key; None while it does not.
+    secret_missed_at = models.DateTimeField(null=True)
     # Below the address of the hub; empty before it was ready for the first time.
     path = models.CharField(max_length=400, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
@@ -231,6 +236,11 @@ class NotebookServer(Row, Reconciled):
             "profile": spawned_as(self.profile.slug, self.tenancy.namespace),
             **self.options,
         }
+
+    @property
+    def secret_variables(self) -> list[SecretVariable]:
+        """The variables whose values the cluster takes from Secrets."""
+        return [SecretVariable.of(one) for one in self.secrets]
 
     def is_pod(self, name: str) -> bool:
         """Whether a pod of this name in its namespace is its own."""

@@ -18,6 +18,11 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.jupyterhub import HubServer, JupyterHub
 from notebooks.hubs.clients import NO_HUB, client_at
 from notebooks.servers.enqueue import queue
+from notebooks.servers.missing_secrets import (
+    GIVEN_UP,
+    given_up_at,
+    missing_secret,
+)
 from notebooks.servers.models import NotebookServer, NotebookServerQuerySet
 from notebooks.servers.notices import tell_failed, tell_stopped
 from notebooks.servers.room import is_for_room, lacking, too_large
@@ -141,12 +146,15 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
     if found is not None and found.is_ready:
         _end(lease, State.READY, now=now(), **ready(server, found, now=now()))
     elif found is not None and found.pending:
+        if _is_without_secret(lease, client, now):
+            return
         has_waited = now() - server.launched_at > LONG
         lease.finish(
             requeue_at=now() + (PATIENT if has_waited else SOON),
             now=now(),
             attempts=0,
             message="",
+            secret_missed_at=None,
         )
     else:
         why = client.failure(server.username, server.name)
@@ -156,6 +164,26 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
             lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, **begun)
             return
         _end(lease, State.FAILED, now=now(), message=(why or NO_REASON)[:600])
+
+
+def _is_without_secret(
+    lease: Lease[NotebookServer], client: JupyterHub, now: Clock
+) -> bool:
+    """Whether a start waits for a Secret, which its owner is told; after a time it is given up, and its pod goes."""
+    server = lease.row
+    missing = missing_secret(server, now=now())
+    if not missing:
+        return False
+    ends = given_up_at(server)
+    if ends is not None and ends <= now():
+        lease.check(now=now())
+        client.stop(server.username, server.name)
+        _end(lease, State.FAILED, now=now(), message=f"{missing} {GIVEN_UP}"[:600])
+        return True
+    since = server.secret_missed_at or now()
+    waits = {"message": missing[:600], "secret_missed_at": since}
+    lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0, **waits)
+    return True
 
 
 def _stop(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None:

@@ -25,6 +25,13 @@ class Started:
     offer: Offered
     chosen: Chosen
 
+    def is_where(self, server: NotebookServer) -> bool:
+        """Whether it is a server's profile in its namespace, with which the hub is told its variables from Secrets."""
+        return (
+            server.tenancy_id == self.tenancy.pk
+            and server.profile.slug == self.offer.document.slug
+        )
+
     @property
     def fields(self) -> dict[str, Any]:
         """What is kept of it with a server: whose GPUs it takes, how many of which, and at which price."""
@@ -71,8 +78,7 @@ class Profiles:
         document = self._document_of(server) or started.offer.document
         choices = _chosen(document, one)
         return (
-            server.tenancy_id == started.tenancy.pk
-            and server.profile.slug == started.offer.document.slug
+            started.is_where(server)
             # Only a newer version has a choice that its own does not have.
             and _said(started.offer.document, one).keys() <= _said(document, one).keys()
             and choices is not None

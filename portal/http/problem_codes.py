@@ -264,6 +264,7 @@ CODES: Mapping[str, str] = {
     "too_many_characters": "The text is longer than it may be, or has a character that cannot be kept.",
     "too_many_logs": "Too many logs are followed at the same time: close some first.",
     "another_notebook": "This key came with another profile or namespace before.",
+    "bad_secret": "The notebook cannot have such a variable from a Secret.",
     "bad_end": "A notebook is kept at most 30 days, and until a moment that is still to come.",
     "is_running": "The notebook runs: stop it first.",
     "is_stopping": "The notebook is being stopped: start it when it has stopped.",

@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -15,7 +16,9 @@ from connectors.jupyterhub import JupyterHub
 from fleet.models import Flavor
 from notebooks.hubs import actions
 from notebooks.models import NotebookServer
+from notebooks.servers import actions as servers
 from notebooks.servers.room import is_for_room
+from provisioning.desired.variables import SecretVariable
 from tests import factories
 from tests.notebooks import documents
 from tests.notebooks.documents import a100, cpu
@@ -35,6 +38,7 @@ from tests.services.process import wait_until
 
 pytestmark = pytest.mark.slow
 MANY = 30
+NO_SECRET = 'secret "huggingface" not found'
 A100, CPU = f"a100-1--{TEAM}", f"cpu--{TEAM}"
 
 
@@ -297,6 +301,83 @@ def test_the_portal_itself_allows_what_it_offers_and_nothing_after_that(
         assert "Quartermaster does not answer" in refused_by_api(hub, chosen, username)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_notebook_has_its_variables_from_secrets_and_no_other_server_has_them(
+    hub: RealHub, live_server: LiveServer
+) -> None:
+    lead, person = (
+        factories.person("Priya Nair", Role.PLATFORM_LEAD),
+        factories.person("Ada Okafor"),
+    )
+    cluster, team = factories.cluster("training"), factories.team("Vision", by=person)
+    factories.flavor(cluster, "a100")
+    factories.join(team, person)
+    tenancy = standing(team, cluster, person)
+    offer(lead, f"{documents.CPU}variables: {{EPOCHS: '3'}}\n")
+    key = actions.make_key(connected(cluster), by=lead, now=timezone.now())[1]
+    server = servers.launch(
+        tenancy.pk,
+        "cpu",
+        {},
+        by=person,
+        key="one",
+        now=timezone.now(),
+        secrets=[SecretVariable("HF_TOKEN", "huggingface", "token")],
+    )
+    api, username, name = hub.api(), server.username, server.name
+    hub.namespace(tenancy.namespace)
+    api.ensure_user(username)
+    source = {"secretKeyRef": {"name": "huggingface", "key": "token"}}
+    secrets = f"/api/v1/namespaces/{tenancy.namespace}/secrets"
+    with hub.asking(live_server.url, key):
+        api.start(username, name, title="", options=server.user_options)
+        wait_until(
+            lambda: NO_SECRET in str(hub.pods(tenancy.namespace)),
+            what="its pod to wait",
+        )
+        assert hub.server(name, username).pending == "spawn"
+        hub.kubernetes(
+            "POST",
+            secrets,
+            {"metadata": {"name": "huggingface"}, "data": {"token": "eA=="}},
+        )
+        hub.wait_ready(name, username)
+        [pod] = hub.pods(tenancy.namespace)
+        given = environment(pod)
+        assert given["HF_TOKEN"] == {"valueFrom": source}
+        assert given["EPOCHS"] == {"value": "3"}
+        assert given["JUPYTERHUB_USER"] == {"value": username}
+        assert "HF_TOKEN" not in str(hub.server(name, username).options)
+        api.start(username, "nb-2", title="", options=server.user_options)
+        hub.wait_ready("nb-2", username)
+        [other] = [
+            one
+            for one in hub.pods(tenancy.namespace)
+            if one["metadata"]["uid"] != pod["metadata"]["uid"]
+        ]
+        assert environment(other)["EPOCHS"] == {"value": "3"}
+        assert "HF_TOKEN" not in environment(other)
+        # Stopped and started again, in the hub or by the portal, it is as it was.
+        wait_until(lambda: api.stop(username, name), what="its end")
+        api.start(username, name, title="", options=server.user_options)
+        hub.wait_ready(name, username)
+        assert [
+            environment(one).get("HF_TOKEN")
+            for one in hub.pods(tenancy.namespace)
+            if one["metadata"]["uid"] != other["metadata"]["uid"]
+        ] == [{"valueFrom": source}]
+        # While the portal is away the hub knows what it was told last, and of this server alone.
+        wait_until(lambda: api.stop(username, name), what="its end")
+        hub.portal.go_away("errors")
+        api.start(username, name, title="", options=server.user_options)
+        hub.wait_ready(name, username)
+        assert str(hub.pods(tenancy.namespace)).count("huggingface") == 1
+        unknown = "nb-0123456789ab"
+        api.start(username, unknown, title="", options=server.user_options)
+        wait_until(lambda: api.failure(username, unknown) != "", what="its failure")
+        assert "Quartermaster does not answer" in api.failure(username, unknown)
+
+
 def test_refusals_never_end_the_hub(hub: RealHub) -> None:
     for _ in range(6):
         refused_by_api(hub, {"profile": "forged"})
@@ -510,6 +591,15 @@ def refused_by_api(hub: RealHub, options: dict[str, str], username: str = ADA) -
     wait_until(lambda: api.failure(username, "nb-1") != "", what="its failure")
     assert api.server(username, "nb-1") not in api.servers()
     return api.failure(username, "nb-1")
+
+
+def environment(pod: dict[str, Any]) -> dict[str, Any]:
+    """The variables of a notebook's container: each with its value, or where it is from."""
+    [container] = pod["spec"]["containers"]
+    return {
+        one["name"]: {key: value for key, value in one.items() if key != "name"}
+        for one in container["env"]
+    }
 
 
 def waiting(hub: RealHub, name: str) -> None:

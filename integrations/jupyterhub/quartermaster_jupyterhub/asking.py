@@ -14,11 +14,19 @@ from tornado.web import HTTPError
 from traitlets import Float, Unicode, default
 from traitlets.config import SingletonConfigurable
 
-from quartermaster_jupyterhub.choosing import Json, Refused, check, without_gpus
+from quartermaster_jupyterhub.choosing import (
+    Json,
+    Refused,
+    check,
+    without_gpus,
+    without_variables,
+)
 
 PATH = "/api/v1/hub/profiles/"
 KEY = re.compile(r"[\x21-\x7e]+")
 MAX_PEOPLE = 5_000
+# How the portal calls servers that were launched there, which may have variables of their own.
+NAMED_BY_PORTAL = re.compile(r"nb-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,19 @@ class Answer:
     profiles: list[Json]
     reason: str = ""
     is_away: bool = False
+    # For which server it was asked, and which variables of its profiles are that server's alone.
+    server: str = ""
+    variables: frozenset[str] = frozenset()
     # Of the hub's own clock, which never goes back.
     at: float = field(default_factory=time.monotonic)
+
+    def for_server(self, name: str) -> list[Json]:
+        """What of it holds for a server: nothing for one of the portal's own whose variables nobody knows."""
+        if name == self.server:
+            return self.profiles
+        if NAMED_BY_PORTAL.fullmatch(name):
+            return []
+        return without_variables(self.profiles, self.variables)
 
 
 class Refusal(HTTPError):
@@ -105,7 +124,8 @@ class Portal(SingletonConfigurable):
             self.log.warning(
                 "Quartermaster does not answer for %s: %s", username, error
             )
-            return Answer(without_gpus(known.profiles) if known else [], is_away=True)
+            left = known.for_server(server) if known else []
+            return Answer(without_gpus(left), is_away=True)
         if len(self._known) >= MAX_PEOPLE:
             self._known.pop(next(iter(self._known)))
         self._known[username] = answer
@@ -134,7 +154,12 @@ class Portal(SingletonConfigurable):
             for one in profiles
         ):
             raise ValueError("a profile of the answer has no name")
-        return Answer(profiles, reason=str(told.get("reason") or ""))
+        return Answer(
+            profiles,
+            reason=str(told.get("reason") or ""),
+            server=server,
+            variables=frozenset(map(str, told.get("variables") or ())),
+        )
 
 
 async def profiles(spawner: Any) -> list[Json]:

@@ -1,7 +1,7 @@
 """Which choice of a profile may start, and what is left of a list when the portal is away. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,11 @@ class FreeValue:
 def without_gpus(profiles: Sequence[Json]) -> list[Json]:
     """The profiles that can give no GPU or other device, whichever of their choices is taken."""
     return [one for one in profiles if not _has_devices(one)]
+
+
+def without_variables(profiles: Sequence[Json], names: Collection[str]) -> list[Json]:
+    """The profiles as they are for any other server: `names` are variables of a single one."""
+    return [_without_variables(one, names) for one in profiles]
 
 
 def check(
@@ -112,6 +117,15 @@ def _of_option(
         raise Refused(400, f"{title} has no choice {shortened(choice)}. {GONE}")
     elif not choice and not choices:
         raise Refused(400, f"Write what you want for {title}.")
+
+
+def _without_variables(profile: Json, names: Collection[str]) -> Json:
+    override: Json = profile.get("kubespawner_override") or {}
+    environment: Json = override.get("environment") or {}
+    if not names or not environment:
+        return profile
+    kept = {name: one for name, one in environment.items() if name not in names}
+    return {**profile, "kubespawner_override": {**override, "environment": kept}}
 
 
 def _has_devices(value: Any, *, inside: bool = False) -> bool:

@@ -7,7 +7,7 @@ import unittest
 from unittest import mock
 
 from quartermaster_jupyterhub import Portal, PortalSpawner, profiles
-from quartermaster_jupyterhub.asking import Refusal
+from quartermaster_jupyterhub.asking import Answer, Refusal
 from quartermaster_jupyterhub.choosing import Refused, check, without_gpus
 from quartermaster_jupyterhub.matching import SECONDS, matches
 from traitlets.config import Config
@@ -151,6 +151,40 @@ class Asking(unittest.IsolatedAsyncioTestCase):
         ):
             answer = await Portal(config=config).ask("ada")
             self.assertEqual((answer.profiles, answer.is_away), ([], True))
+
+
+class Remembered(unittest.TestCase):
+    """What an answer for one server is to another one."""
+
+    def setUp(self) -> None:
+        own = {"HF_TOKEN": {"valueFrom": {}}, "EPOCHS": "3"}
+        override = {**CPU["kubespawner_override"], "environment": own}
+        self.plain = {**GPU, "kubespawner_override": {"environment": {"A": "b"}}}
+        self.answer = Answer(
+            [{**CPU, "kubespawner_override": override}, self.plain],
+            server="nb-0123456789ab",
+            variables=frozenset({"HF_TOKEN"}),
+        )
+
+    def test_its_own_server_has_its_variables(self) -> None:
+        self.assertIs(self.answer.for_server("nb-0123456789ab"), self.answer.profiles)
+
+    def test_another_one_has_those_of_the_profile_alone(self) -> None:
+        for name in ("", "mine", "nb-1"):
+            first, second = self.answer.for_server(name)
+            kept = first["kubespawner_override"]
+            self.assertEqual(kept, {"cpu_limit": 1, "environment": {"EPOCHS": "3"}})
+            self.assertEqual(second, self.plain)
+        # What is remembered stays as it was.
+        self.assertIn(
+            "HF_TOKEN",
+            self.answer.profiles[0]["kubespawner_override"]["environment"],
+        )
+
+    def test_one_of_the_portals_has_nothing_as_its_variables_are_not_known(
+        self,
+    ) -> None:
+        self.assertEqual(self.answer.for_server("nb-ba9876543210"), [])
 
 
 class Profiles(unittest.IsolatedAsyncioTestCase):
