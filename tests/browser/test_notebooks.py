@@ -74,6 +74,44 @@ def test_a_notebook_is_chosen_launched_seen_ready_and_stopped(
 
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_variables_from_secrets_are_named_on_the_card_and_on_the_notebooks_page(
+    open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str
+) -> None:
+    page = open_page(ada, PAGE, size=size, theme=theme)
+    card = page.locator("#a100")
+    field = card.get_by_label("Variables from Secrets")
+    expect(field).to_be_hidden()
+    card.get_by_text("Add variables from Secrets").press("Enter")
+    field.fill("JUPYTERHUB_USER=huggingface:token")
+    assert violations(page) == []
+    assert overflow(page) <= 0
+    card.get_by_role("button", name="Launch").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was launched yet")
+    expect(field).to_be_visible()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(card).to_contain_text("JUPYTERHUB_USER is set by JupyterHub")
+    assert violations(page) == []
+    assert overflow(page) <= 0
+
+    field.fill("HF_TOKEN=huggingface:token\nWANDB_API_KEY=wandb:key")
+    card.get_by_role("button", name="Launch").click()
+    expect(page.locator("#facts")).to_contain_text(
+        "HF_TOKEN from huggingface, WANDB_API_KEY from wandb"
+    )
+    assert len(NotebookServer.objects.get().secrets) == 2
+    server = worked_on(NotebookServer.objects.get())
+    NotebookServer.objects.update(
+        message="The Secret huggingface, which it takes a value from, is not in its namespace.",
+        secret_missed_at=timezone.now(),
+    )
+    page.goto(f"/notebooks/{server.pk}")
+    expect(page.locator("#progress")).to_contain_text("Make it with kubectl")
+    assert violations(page) == []
+    assert overflow(page) <= 0
+    page.context.close()
+
+
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_long_names_leave_room_for_what_can_be_done(
     open_page: Open, tenancy: Tenancy, ada: User, hub: HubOfTests, size: str, theme: str
 ) -> None:

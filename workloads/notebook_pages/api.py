@@ -15,6 +15,7 @@ from accounts.replay import Answer, answer_once
 from notebooks.models import NotebookServer
 from notebooks.servers import actions
 from notebooks.servers.states import LIVE
+from provisioning.desired.variables import SecretVariable
 from workloads.notebook_pages.serializers import (
     KeepSerializer,
     LaunchSerializer,
@@ -140,6 +141,7 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
                 key=str(self.request.headers.get("Idempotency-Key", "")),
                 now=timezone.now(),
                 title=said.get("title", ""),
+                secrets=[SecretVariable.of(one) for one in said.get("secrets", ())],
             )
         row = self.get_queryset().get(pk=server.pk)
         return Answer(self._full(row), 201, f"/api/v1/notebooks/{row.pk}/")

@@ -11,9 +11,11 @@ from notebooks.profiles.choosing import FREE
 from notebooks.profiles.document import Document, Option, chosen_beforehand
 from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.servers.actions import MAX_REASON
+from provisioning.desired.variables import SecretVariable
 from web.fields import MomentField, StrictForm
 from web.names import LONGEST_NAME
 from web.refusals import Refused
+from workloads.runs.pages.secrets_field import SecretsField
 
 # What an input of an option is called, as a refusal names it.
 OPTION = "options."
@@ -31,6 +33,7 @@ class LaunchForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
         error_messages={"max_length": f"Write at most {LONGEST_NAME} characters."},
     )
+    secrets = SecretsField()
 
     def __init__(
         self, document: Document, data: Mapping[str, Any] | None = None
@@ -45,6 +48,11 @@ class LaunchForm(forms.Form):
                 self.fields[f"{OPTION}{name}{FREE}"] = _typed(option)
 
     @property
+    def of_options(self) -> list[forms.BoundField]:
+        """The inputs of the profile's options."""
+        return [self[name] for name in self.fields if name.startswith(OPTION)]
+
+    @property
     def options(self) -> dict[str, str]:
         """What a clean form chose, in KubeSpawner's words."""
         said = {
@@ -53,6 +61,16 @@ class LaunchForm(forms.Form):
             if key.startswith(OPTION) and value
         }
         return {key.removeprefix(OPTION): value for key, value in said.items()}
+
+    @property
+    def secrets_named(self) -> list[SecretVariable]:
+        """The variables from Secrets of a clean form."""
+        return [SecretVariable.of(one) for one in self.cleaned_data["secrets"]]
+
+    @property
+    def brings_secrets(self) -> bool:
+        """Whether something was written for them, so that the page shows it unfolded."""
+        return "secrets" in self.errors or bool(self.data.get("secrets", "").strip())
 
     def add_refusal(self, refusal: Refused) -> None:
         """Put what was refused at the input at fault: a free choice's where something was typed there."""

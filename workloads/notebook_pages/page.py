@@ -20,7 +20,9 @@ from notebooks.profiles.priority import goes_first_words
 from notebooks.profiles.states import State as ProfileState
 from notebooks.servers import actions
 from notebooks.servers.ending import use_of
+from notebooks.servers.missing_secrets import MAKE_IT, given_up_at
 from notebooks.servers.states import LIVE, State, StopReason
+from provisioning.desired.variables import names_in_words
 from ui.amounts import gpus, moment, span, usd
 from ui.parts import Badge, Entry, Fact, Figure, Link, Wait, entry_of
 from workloads.freshness import Seen
@@ -365,6 +367,10 @@ def story_of(one: ServerSeen, *, now: datetime) -> list[Entry]:
             planned.stops_at(now) if planned is not None else None,
             "Stopped for the maintenance of its cluster",
         ),
+        (
+            given_up_at(server) if state is State.STARTING else None,
+            "Given up unless its Secret is there",
+        ),
         (one.stops_when_idle, "Stopped if nobody uses or keeps it"),
         (one.ends_at, "Stopped: it has run for as long as its profile allows"),
         (
@@ -401,6 +407,8 @@ def facts_of(one: ServerSeen, choices: Sequence[str]) -> list[Fact]:
     ]
     if choices:
         rows.insert(1, {"label": "You chose", "text": ", ".join(choices)})
+    if names := names_in_words(server.secret_variables):
+        rows.append({"label": "Secrets", "text": names})
     if server.gpu_busy_at is not None and server.is_live:
         rows.append({"label": "GPUs computed last", "at": server.gpu_busy_at})
     if server.keep_until is not None and server.is_live:
@@ -466,6 +474,8 @@ def _starting(one: ServerSeen) -> str:
         if server.message:
             return f"It does not start yet: {server.message}"
         return "The portal asks the hub to start it."
+    if one.why is None and server.secret_missed_at is not None:
+        return f"{server.message} {MAKE_IT}"
     if one.why is None:
         return "The hub has taken it and makes its pod, the place on the cluster where it runs."
     if one.why.code == "running":

@@ -13,11 +13,13 @@ from notebooks.profiles.patterns import MAX_VALUE
 from notebooks.profiles.states import State as ProfileState
 from notebooks.servers.actions import MAX_REASON
 from notebooks.servers.states import State, StopReason
+from provisioning.desired.variables import MAX_SECRETS
 from web.names import LONGEST_NAME
 from web.strict import Choice, Moment, PageQuery, StrictSerializer, Text
 from workloads.api import WhySerializer
 from workloads.notebook_pages.page import may_open, sentence_of
 from workloads.notebook_pages.shown import address_of, idle_of
+from workloads.runs.serializers import SecretVariableSerializer
 
 STATES = [(each.value, each.words) for each in State]
 STOP_REASONS = [(each.value, each.words) for each in StopReason]
@@ -32,6 +34,12 @@ class LaunchSerializer(StrictSerializer):
         child=Text(max_length=MAX_VALUE),
         required=False,
         help_text="Choices by option; a free one as `<option>--unlisted-choice`. What is left out is as usual.",
+    )
+    secrets = serializers.ListField(
+        child=SecretVariableSerializer(),
+        required=False,
+        max_length=MAX_SECRETS,
+        help_text="Variables with the values of keys of Secrets, kept for each start; the portal reads no Secret.",
     )
 
 
@@ -138,6 +146,10 @@ class NotebookSerializer(NotebookShortSerializer):
 
     options = serializers.DictField(
         child=serializers.CharField(), help_text="What was chosen in its profile."
+    )
+    secrets = serializers.ListField(
+        child=SecretVariableSerializer(),
+        help_text="The variables that it takes from Secrets of its namespace, by name.",
     )
     sentence = serializers.SerializerMethodField()
     why = WhySerializer(

@@ -42,6 +42,7 @@ from workloads.notebook_pages import page
 from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
 from workloads.notebook_pages.shown import seen_server
 from workloads.notebook_pages.words import idle_words, limit_words
+from workloads.runs.pages.secrets_field import written
 from workloads.runs.planning.places import open_to
 
 ROUTE = "page:notebook-launch"
@@ -264,14 +265,28 @@ def _launch(form: LaunchForm, tenancy: Tenancy, user: User) -> str:
     """Launch, once per form; returns where the server is. Raises Refused."""
     key = f"form:{form.cleaned_data['token'] or new_key()}"
     slug, title, options = form.document.slug, form.cleaned_data["title"], form.options
+    secrets = form.secrets_named
 
     def action() -> str:
         server = actions.launch(
-            tenancy.pk, slug, options, by=user, key=key, now=timezone.now(), title=title
+            tenancy.pk,
+            slug,
+            options,
+            by=user,
+            key=key,
+            now=timezone.now(),
+            title=title,
+            secrets=secrets,
         )
         return reverse("notebook", args=[server.pk])
 
-    body = {"tenancy": str(tenancy.pk), "profile": slug, "title": title, **options}
+    body = {
+        "tenancy": str(tenancy.pk),
+        "profile": slug,
+        "title": title,
+        "secrets": written(form.cleaned_data["secrets"]),
+        **options,
+    }
     return once(user, route=ROUTE, key=key, body=body, action=action)
 
 

@@ -21,6 +21,7 @@ CONFIGURATION = (
     "CreateContainerError",
     "RunContainerError",
 )
+VALUE_NOT_THERE = "secret_not_there"
 VOLUMES = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 COMING = ("ContainerCreating", "PodInitializing", "")
 LOGS = Step(Action.SHOW_LOGS, "Show its logs")
@@ -146,7 +147,7 @@ def _without_secret(pod: Pod, stuck: Waiting) -> Answer | None:
     if not what:
         return None
     return Answer(
-        code="secret_not_there",
+        code=VALUE_NOT_THERE,
         outlook=Outlook.CHANGE,
         what=what,
         do="Make it with kubectl, and it starts by itself; or name another one, and run it again. Until then it holds "
