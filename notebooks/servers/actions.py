@@ -209,9 +209,16 @@ def check_offer(tenancy: Tenancy, profile: str, *, flavor: str, gpus: int) -> No
 
 
 @transaction.atomic
-def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
-    """Start a stopped server again with its choices and variables, as its profile is now; one that runs is left alone.
+def start(
+    server_id: int,
+    *,
+    by: User,
+    now: datetime,
+    secrets: Sequence[SecretVariable] | None = None,
+) -> NotebookServer:
+    """Start a stopped server again with its choices, as its profile is now; one that runs is left alone.
 
+    `secrets` take the place of its variables from Secrets, None keeps them; one that runs gets no others.
     Raises NoRight for everybody but its owner, Conflict, BadInput as `launch`.
     """
     lock_person(by.pk)
@@ -224,15 +231,19 @@ def start(server_id: int, *, by: User, now: datetime) -> NotebookServer:
         raise Conflict(
             "It is being stopped. Start it when it has stopped.", code="is_stopping"
         )
+    secrets = server.secret_variables if secrets is None else secrets
     if server.is_live:
+        if [*secrets] != server.secret_variables:
+            raise Conflict(
+                "It runs, and variables come with a start. Stop it first.",
+                code="is_running",
+            )
         return server
     if refused := retired_words(server.profile):
         raise Conflict(refused, code="profile_retired")
     _refuse_many(by, TOO_MANY)
-    asked = _checked(
-        tenancy, server.profile.slug, server.options, server.secret_variables
-    )
-    _take(server, asked)
+    _take(server, _checked(tenancy, server.profile.slug, server.options, secrets))
+    server.secrets = [one.as_json for one in secrets]
     _name_anew(server, hub)
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = (

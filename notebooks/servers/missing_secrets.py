@@ -25,9 +25,9 @@ NO_CONFIG = "CreateContainerConfigError"
 WAITS_FOR_SECRET = timedelta(minutes=10)
 MAKE_IT = (
     "Make it with kubectl within 10 minutes, and it starts by itself; after that it is stopped. "
-    "You can also stop it now, and launch another one that names another Secret."
+    "You can also stop it now, and start it again with another Secret."
 )
-GIVEN_UP = "It waited for 10 minutes. Make the Secret with kubectl, then start it again, or launch another one."
+GIVEN_UP = "It waited for 10 minutes. Make the Secret with kubectl, then start it again, or start it with another one."
 
 
 def missing_secret(server: NotebookServer, *, now: datetime) -> str:

@@ -108,6 +108,22 @@ def test_variables_from_secrets_are_named_on_the_card_and_on_the_notebooks_page(
     expect(page.locator("#progress")).to_contain_text("Make it with kubectl")
     assert violations(page) == []
     assert overflow(page) <= 0
+
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    worked_on(server)
+    page.goto(f"/notebooks/{server.pk}")
+    page.get_by_text("Change its variables from Secrets").press("Enter")
+    field = page.get_by_label("Variables from Secrets", exact=False)
+    field.fill("PATH=huggingface:token")
+    assert violations(page) == []
+    page.get_by_role("button", name="Start with these").click()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    assert violations(page) == []
+    assert overflow(page) <= 0
+    field.fill("HF_TOKEN=ours:token")
+    page.get_by_role("button", name="Start with these").click()
+    expect(page.locator("#heading")).to_contain_text("Starting")
+    expect(page.locator("#facts")).to_contain_text("HF_TOKEN from ours")
     page.context.close()
 
 

@@ -38,7 +38,7 @@ from tests.notebooks.test_servers import (
 )
 from tests.provisioning.kubernetes import Kubernetes, served
 from tests.services.process import wait_until
-from web.refusals import BadInput
+from web.refusals import BadInput, Conflict
 
 pytestmark = pytest.mark.django_db
 __all__ = ["ada", "hub", "hub_server", "lead", "standing", "tenancy"]
@@ -167,6 +167,33 @@ def test_the_start_is_recorded_with_names_and_kept_for_the_next_one(
     names = "HF_TOKEN from huggingface, WANDB_API_KEY from wandb"
     launches = Event.objects.filter(kind="notebook.launched").order_by("seq")
     assert [one.details["secrets"] for one in launches] == [names, names]
+
+
+def test_it_starts_again_with_other_ones_and_gets_none_while_it_runs(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server, now = worked_on(launch(tenancy, ada, TOKEN)), timezone.now()
+    with pytest.raises(Conflict, match="Stop it first") as running:
+        actions.start(server.pk, by=ada, now=now, secrets=[WANDB])
+    assert running.value.code == "is_running"
+    assert actions.start(server.pk, by=ada, now=now, secrets=[TOKEN]).generation == 1
+    actions.stop(server.pk, by=ada, now=now)
+    worked_on(server)
+    jupyter = SecretVariable("JPY_API_TOKEN", "a", "b")
+    with pytest.raises(BadInput, match="is set by JupyterHub"):
+        actions.start(server.pk, by=ada, now=now, secrets=[jupyter])
+    server.refresh_from_db()
+    assert (server.state, server.secrets) == (State.STOPPED, [TOKEN.as_json])
+
+    server = actions.start(server.pk, by=ada, now=now, secrets=[WANDB])
+    assert server.secrets == [WANDB.as_json]
+    assert told(server, server.name).variables == ["WANDB_API_KEY"]
+    last = Event.objects.filter(kind="notebook.launched").order_by("seq").last()
+    assert last is not None
+    assert last.details["secrets"] == "WANDB_API_KEY from wandb"
+    actions.stop(server.pk, by=ada, now=now)
+    worked_on(server)
+    assert actions.start(server.pk, by=ada, now=now, secrets=[]).secrets == []
 
 
 @pytest.mark.parametrize("wrong", ["JUPYTERHUB_USER", "PATH"])

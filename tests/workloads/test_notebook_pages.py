@@ -397,7 +397,7 @@ def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
         "back or end."
     ) in words(shown)
     assert "They use no GPUs" in words(browser(ada).get(PAGE))
-    assert buttons(shown) == {"Start again", "Remove"}
+    assert buttons(shown) == {"Start again", "Start with these", "Remove"}
     assert browser(mei).post(f"{path}/start").status_code == 403
     assert browser(ada).post(f"{path}/start").headers["Location"] == path
     server.refresh_from_db()

@@ -5,7 +5,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from notebooks.models import NotebookServer as Server
+from notebooks.servers import actions
 from notebooks.servers.missing_secrets import MAKE_IT
+from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from tests.calling import Caller
 from tests.notebooks.hub_server import HubOfTests
@@ -105,6 +107,60 @@ def test_the_api_takes_them_and_gives_the_names_back(
     many = caller.post(where, {"profile": "cpu", "secrets": [TOKEN.as_json] * 21})
     assert many.json()["errors"][0]["pointer"] == "/secrets"
     assert Server.objects.count() == 2
+
+
+def stopped(tenancy: Tenancy, ada: User) -> Server:
+    """A notebook with a variable that does not run."""
+    server = worked_on(launched(tenancy, ada, TOKEN))
+    actions.stop(server.pk, by=ada, now=timezone.now())
+    return worked_on(server)
+
+
+def test_a_stopped_notebook_starts_again_with_the_variables_that_its_page_has(
+    tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
+) -> None:
+    server = stopped(tenancy, ada)
+    person, where = browser(ada), f"/notebooks/{server.pk}/start"
+    shown = page(person.get(f"/notebooks/{server.pk}"))
+    [field] = [one for one in shown.walk() if one.attrs.get("name") == "secrets"]
+    assert field.words == "HF_TOKEN=huggingface:token"
+
+    refused = person.post(where, {"secrets": "HF_TOKEN=hf_0123456789"})
+    assert refused.status_code == 422
+    assert "is not of the form NAME=secret:key" in words(refused)
+    refused = person.post(where, {"secrets": "PATH=a:b"})
+    assert refused.status_code == 422
+    assert "so a notebook cannot set it" in words(refused)
+    assert "PATH=a:b" in words(refused)
+    assert browser(lead).post(where, {"secrets": WRITTEN}).status_code == 403
+
+    sent = person.post(where, {"secrets": WRITTEN})
+    assert sent.headers["Location"] == f"/notebooks/{server.pk}"
+    server.refresh_from_db()
+    assert (server.state, server.secrets) == (
+        State.STARTING,
+        [TOKEN.as_json, WANDB.as_json],
+    )
+    runs = person.post(where, {"secrets": ""}, follow=True)
+    assert "Stop it first" in words(runs)
+
+
+def test_the_api_starts_it_again_with_others_or_with_those_that_it_has(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = stopped(tenancy, ada)
+    caller, where = Caller(ada), f"notebooks/{server.pk}/"
+    again = caller.post(f"{where}start/").json()
+    assert (again["state"], again["secrets"]) == ("starting", [TOKEN.as_json])
+    running = caller.post(f"{where}start/", {"secrets": []})
+    assert (running.status_code, running.json()["code"]) == (409, "is_running")
+    caller.post(f"{where}stop/")
+    worked_on(server)
+    wrong = [{**TOKEN.as_json, "secret": "A"}]
+    refused = caller.post(f"{where}start/", {"secrets": wrong}).json()
+    assert refused["errors"][0]["pointer"] == "/secrets"
+    other = caller.post(f"{where}start/", {"secrets": [WANDB.as_json]}).json()
+    assert other["secrets"] == [WANDB.as_json]
 
 
 def test_a_missing_secret_is_explained_with_what_a_notebook_does_about_it(

@@ -22,6 +22,7 @@ from workloads.notebook_pages.serializers import (
     NotebookQuery,
     NotebookSerializer,
     NotebookShortSerializer,
+    StartAgainSerializer,
 )
 from workloads.notebook_pages.shown import seen_server
 from workloads.runs.api import as_missing
@@ -37,7 +38,7 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
     asks = {"list": NotebookQuery}
     keyed = frozenset({"launch"})
     asking = frozenset({"launch", "start", "stop"})
-    bodyless = frozenset({"destroy", "exemption", "start", "stop"})
+    bodyless = frozenset({"destroy", "exemption", "stop"})
 
     def get_queryset(self) -> QuerySet[NotebookServer]:
         """Those of one's own teams; all of them for leads and auditors."""
@@ -97,11 +98,13 @@ class NotebookEndpoint(mixins.ListModelMixin, Endpoint):
         actions.stop(self.get_object().pk, by=self.caller, now=timezone.now())
         return Response(self._full(self.get_object()))
 
-    @extend_schema(request=None, responses=NotebookSerializer)
+    @extend_schema(request=StartAgainSerializer, responses=NotebookSerializer)
     @action(detail=True, methods=["post"])
     def start(self, call: Call, pk: int) -> Response:
         """Start a stopped notebook again with its choices; one that runs is left alone."""
-        actions.start(self.get_object().pk, by=self.caller, now=timezone.now())
+        server, said = self.get_object(), self.body(StartAgainSerializer).get("secrets")
+        secrets = None if said is None else [*map(SecretVariable.of, said)]
+        actions.start(server.pk, by=self.caller, now=timezone.now(), secrets=secrets)
         return Response(self._full(self.get_object()))
 
     @extend_schema(request=KeepSerializer, responses=NotebookSerializer)

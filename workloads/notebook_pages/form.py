@@ -7,6 +7,7 @@ from django import forms
 from django.http import HttpRequest
 
 from accounts.idempotency import new_key
+from notebooks.models import NotebookServer
 from notebooks.profiles.choosing import FREE
 from notebooks.profiles.document import Document, Option, chosen_beforehand
 from notebooks.profiles.patterns import MAX_VALUE
@@ -15,7 +16,7 @@ from provisioning.desired.variables import SecretVariable
 from web.fields import MomentField, StrictForm
 from web.names import LONGEST_NAME
 from web.refusals import Refused
-from workloads.runs.pages.secrets_field import SecretsField
+from workloads.runs.pages.secrets_field import SecretsField, written
 
 # What an input of an option is called, as a refusal names it.
 OPTION = "options."
@@ -92,6 +93,22 @@ def choices_in(request: HttpRequest) -> dict[str, dict[str, str]]:
         if key.startswith(OPTION) and value
     }
     return {str(said["profile"]): chosen} if said.get("profile") else {}
+
+
+class StartForm(forms.Form):
+    """Other variables from Secrets for a notebook that is started again."""
+
+    secrets = SecretsField()
+
+    @classmethod
+    def of(cls, server: NotebookServer) -> "StartForm":
+        """The form with the variables that a server has."""
+        return cls(initial={"secrets": written(server.secrets)})
+
+    @property
+    def secrets_named(self) -> list[SecretVariable]:
+        """The variables of a clean form."""
+        return [SecretVariable.of(one) for one in self.cleaned_data["secrets"]]
 
 
 class KeepForm(forms.Form):

@@ -43,6 +43,17 @@ class LaunchSerializer(StrictSerializer):
     )
 
 
+class StartAgainSerializer(StrictSerializer):
+    """With which variables a notebook starts again."""
+
+    secrets = serializers.ListField(
+        child=SecretVariableSerializer(),
+        required=False,
+        max_length=MAX_SECRETS,
+        help_text="All variables from Secrets, in the place of those before; left out, it keeps them.",
+    )
+
+
 class KeepSerializer(StrictSerializer):
     """How long a notebook is kept though nobody uses it, and why."""
 

@@ -39,7 +39,13 @@ from web.refusals import Conflict, NoRight, Refused
 from workloads.choosing.page import Answer, Card, Outcome, away_of, cards_of
 from workloads.freshness import seen_of
 from workloads.notebook_pages import page
-from workloads.notebook_pages.form import ExemptForm, KeepForm, LaunchForm, choices_in
+from workloads.notebook_pages.form import (
+    ExemptForm,
+    KeepForm,
+    LaunchForm,
+    StartForm,
+    choices_in,
+)
 from workloads.notebook_pages.shown import seen_server
 from workloads.notebook_pages.words import idle_words, limit_words
 from workloads.runs.pages.secrets_field import written
@@ -101,8 +107,19 @@ def notebooks(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def notebook(request: HttpRequest, pk: int) -> HttpResponse:
     """A notebook server: its state and the reason for it, its story, cost and end; renews itself while it changes."""
-    user, now = visitor(request), timezone.now()
-    server = _found(user, pk)
+    user = visitor(request)
+    return _notebook(request, user, _found(user, pk))
+
+
+def _notebook(
+    request: HttpRequest,
+    user: User,
+    server: NotebookServer,
+    *,
+    form: StartForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    now = timezone.now()
     seen = seen_server(server, by=user, now=now)
     allowed = page.may(server, user, leads=actions.teams_led_by(user))
     state = State(server.state)
@@ -126,9 +143,10 @@ def notebook(request: HttpRequest, pk: int) -> HttpResponse:
         "figures": page.figures_of(seen, now),
         "story": page.story_of(seen, now=now),
         "facts": page.facts_of(seen, page.choices_of(seen)),
+        "form": form or StartForm.of(server),
         "every": SOON if state in IN_MOTION else SELDOM if state.is_live else "",
     }
-    return render(request, "workloads/notebook.html", context)
+    return render(request, "workloads/notebook.html", context, status=status)
 
 
 @require_POST
@@ -141,9 +159,35 @@ def notebook_stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def notebook_start(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start a stopped server again with its choices."""
+    """Start a stopped server again with its choices, with other variables from Secrets where the form has them."""
+    if "secrets" in request.POST:
+        return _start_with(request, pk, StartForm(request.POST))
     return _act(
         request, pk, lambda server, by: actions.start(server, by=by, now=timezone.now())
+    )
+
+
+def _start_with(request: HttpRequest, pk: int, form: StartForm) -> HttpResponse:
+    user, there = visitor(request), HttpResponseRedirect(reverse("notebook", args=[pk]))
+    server, status = _found(user, pk), 422
+    if server.owner_id != user.pk:
+        raise PermissionDenied("Who launched a notebook starts it again.")
+    if form.is_valid():
+        secrets = form.secrets_named
+        try:
+            actions.start(pk, by=user, now=timezone.now(), secrets=secrets)
+        except NoRight as refusal:
+            raise PermissionDenied(refusal.message) from refusal
+        except Conflict as refusal:
+            # Its page has no form then, or the form is not what is wrong.
+            messages.error(request, refusal.message)
+            return there
+        except Refused as refusal:
+            status = add_refusal(form, refusal)
+        else:
+            return there
+    return with_refusal(
+        _notebook(request, user, server, form=form, status=status), form
     )
 
 
