@@ -163,7 +163,8 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
             begun = {"observed_generation": server.generation - 1, "message": why[:600]}
             lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, **begun)
             return
-        _end(lease, State.FAILED, now=now(), message=(why or NO_REASON)[:600])
+        told = {"message": (why or NO_REASON)[:600], "secret_missed_at": None}
+        _end(lease, State.FAILED, now=now(), **told)
 
 
 def _is_without_secret(
@@ -209,7 +210,7 @@ def _failed(
     """Book the next try; what cannot succeed ends the start, and a stop only where no hub is there to do it."""
     server = lease.row
     code = error.code if isinstance(error, PermanentError) else ""
-    taken = {"observed_generation": server.generation}
+    taken = {"observed_generation": server.generation, "secret_missed_at": None}
     if server.state == State.STARTING and code in FINAL:
         _end(lease, State.FAILED, now=now, message=error.message, **taken)
         return

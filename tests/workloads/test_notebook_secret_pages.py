@@ -6,7 +6,7 @@ from django.utils import timezone
 from accounts.models import User
 from notebooks.models import NotebookServer as Server
 from notebooks.servers import actions
-from notebooks.servers.missing_secrets import MAKE_IT
+from notebooks.servers.missing_secrets import GIVEN_UP, MAKE_IT
 from notebooks.servers.states import State
 from provisioning.models import Tenancy
 from tests.calling import Caller
@@ -196,6 +196,34 @@ def test_a_missing_secret_is_explained_with_what_a_notebook_does_about_it(
         MISSING,
         MAKE_IT,
     )
+
+
+def test_one_that_was_given_up_sends_nobody_to_the_platform_team(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = worked_on(launched(tenancy, ada, TOKEN))
+    Server.objects.filter(pk=server.pk).update(
+        state=State.FAILED,
+        message=f"{MISSING} {GIVEN_UP}",
+        secret_missed_at=timezone.now(),
+        stopped_at=timezone.now(),
+    )
+    shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
+    assert f"It did not start. {MISSING} {GIVEN_UP}" in shown
+    assert "platform team" not in shown
+    assert "Change its variables from Secrets" in shown
+
+
+def test_one_that_failed_for_another_reason_forgets_that_a_secret_was_missed(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = worked_on(launched(tenancy, ada, TOKEN))
+    Server.objects.filter(pk=server.pk).update(secret_missed_at=timezone.now())
+    hub.fail(server.name, "The hub restarted.")
+    server = worked_on(server)
+    assert (server.state, server.secret_missed_at) == (State.FAILED, None)
+    shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
+    assert "send what it says above to your platform team" in shown
 
 
 def test_it_is_explained_before_the_copy_has_its_pod(

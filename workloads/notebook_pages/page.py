@@ -172,7 +172,7 @@ def next_step_of(server: NotebookServer, allowed: May) -> str:
         return retired_words(server.profile)
     if not allowed.start:
         return ""
-    if server.state == State.FAILED:
+    if server.state == State.FAILED and server.secret_missed_at is None:
         return (
             "Start it again to try once more, or launch another one with other choices. If it fails again, send "
             "what it says above to your platform team."
