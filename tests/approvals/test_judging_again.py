@@ -91,7 +91,8 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
 def test_what_a_vote_has_left_of_an_ask_goes_before_what_is_asked_later(
     scene: Scene,
 ) -> None:
-    older = scene.ask(12)
+    older = scene.ask(5)
+    older.steps.update(quorum=2)
     approve(older.pk, by=scene.priya, expected_version=1, count=2, now=NOW)
     assert state_of(older) == "waiting"
     Flavor.objects.filter(pk=scene.flavor.pk).update(gpus_total=2, gpus_ready=2)

@@ -40,6 +40,7 @@ def test_what_the_policy_approves_is_told_with_what_was_asked(
         "approved_count": 2,
         "gpus": 2,
         "usd": str(request.usd),
+        "approved_usd": str(request.usd),
         "starts_at": None,
         "until": (NOW + 3 * DAY).isoformat().replace("+00:00", "Z"),
         "approved_until": (NOW + 3 * DAY).isoformat().replace("+00:00", "Z"),

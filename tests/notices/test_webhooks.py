@@ -553,7 +553,7 @@ def test_the_api_takes_what_this_sort_of_channel_is_told_and_nothing_else(
 ) -> None:
     caller = Caller(priya)
     fits, other = ("events", "kinds") if way == "webhook" else ("kinds", "events")
-    chosen = {"events": ["run.ended"], "kinds": ["task_done"]}
+    chosen = {"events": ["run.ended"], "kinds": ["request_decided"]}
     body = {"name": "API", "way": way, "url": receiver.post.described[way]}
     assert caller.post("channels/", body).json()["errors"][0]["pointer"] == f"/{fits}"
     both = caller.post("channels/", body | chosen)
@@ -569,7 +569,7 @@ def test_the_api_takes_what_this_sort_of_channel_is_told_and_nothing_else(
     assert caller.patch(f"channels/{pk}/", {fits: []}).status_code == 422
     row = Channel.objects.get()
     assert (row.events, row.kinds) == (
-        (["run.ended"], []) if way == "webhook" else ([], ["task_done"])
+        (["run.ended"], []) if way == "webhook" else ([], ["request_decided"])
     )
 
 

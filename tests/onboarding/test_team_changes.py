@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.actions import hold_groups
 from accounts.cost_centres.models import CostCentre
-from accounts.models import Team, User
+from accounts.models import Membership, Team, User
 from accounts.roles import Role
 from accounts.tokens.actions import create_team_token
 from audit.models import Event
@@ -249,8 +249,10 @@ def test_who_changes_the_owner_and_who_has_left_the_team_are_not_told_of_it(
 
 def test_pipelines_neither_own_a_team_nor_leave_it(lead: Scene, client: Client) -> None:
     now = timezone.now()
+    Membership.objects.filter(team=lead.team, user=lead.ada).update(part="lead")
+    ada = User.objects.get(pk=lead.ada.pk)
     create_team_token(
-        team=lead.team, by=lead.ada, name="nightly", scope="run", days=3, now=now
+        team=lead.team, by=ada, name="nightly", scope="run", days=3, now=now
     )
     pipelines = User.objects.get(pipelines_of=lead.team)
     assert pipelines.name not in effects(lead.team, TeamChange(group=OTHER)).leaving

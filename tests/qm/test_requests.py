@@ -186,7 +186,7 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
         said.index("when what comes") - 1,
     )
     assert [line.partition(" UTC ")[2] for line in said[first:last]] == [
-        "Priya Raman approved 1 of 2 until 2026-12-01 10:00 UTC: One is enough. Void: it was changed since.",
+        "Priya Raman approved: One is enough. Void: it was changed since.",
         "Ada Okafor wrote: Soon?[2J",
         "Priya Raman for Marcus asked: Which one?",
         "Policy 4 came.",
@@ -200,7 +200,13 @@ def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_cos
     portal: Misbehaving, terminal: Terminal
 ) -> None:
     end = "2026-11-30T10:00:00Z"
-    shorter = {**GRANTED, "approved_until": end, "approved_usd": "176.16"}
+    vote = {**DECISION, "count": 1, "until": end}
+    shorter = {
+        **GRANTED,
+        "approved_until": end,
+        "approved_usd": "176.16",
+        "decisions": [vote],
+    }
     portal.answers["GET requests/17/"] = [
         Answer(body={**shorter, "allocation": None}),
         Answer(body={**shorter, "allocation": {**HELD, "until": end}}),
@@ -208,6 +214,10 @@ def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_cos
     for _ in range(2):
         said = cells(terminal("request", "17").stdout)
         assert "until 2026-11-30 10:00 UTC" in said
+        assert any(
+            line.endswith("Priya Raman approved 1 of 2 until 2026-11-30 10:00 UTC.")
+            for line in said
+        )
         assert any(
             line.startswith("cost 176.16 USD in all; 528.48 USD as asked")
             for line in said
