@@ -69,7 +69,7 @@ def world() -> World:
         name="Platform",
         way="slack",
         sealed=seal("https://hooks.slack.com/x"),
-        kinds=["task_done"],
+        kinds=["request_decided"],
     )
     return World(
         own=side(vision, cluster, flavor, lead=people["platform_lead"]),
