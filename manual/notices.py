@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from manual.models import Task
-from notices.actions import tell, tell_channels
+from notices.actions import tell, tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from ui.amounts import capitalized, moment
@@ -126,5 +126,4 @@ def _tell(
     kind: NoticeKind, task: Task, message: Message, *, to: Iterable[User], now: datetime
 ) -> None:
     about, link = ("task", task.pk), reverse("task", args=[task.pk])
-    tell(kind, to=to, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(kind, to=to, subject=about, link=link, message=message, now=now)

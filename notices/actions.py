@@ -130,6 +130,20 @@ def tell_channels(
     )
 
 
+def tell_with_channels(
+    kind: NoticeKind,
+    *,
+    to: Iterable[User],
+    subject: tuple[str, int],
+    link: str,
+    message: Message,
+    now: datetime,
+) -> None:
+    """Tell people, and every channel that is subscribed to this kind; promises and errors as for both."""
+    tell(kind, to=to, subject=subject, link=link, message=message, now=now)
+    tell_channels(kind, subject=subject, link=link, message=message, now=now)
+
+
 def tell_webhooks(
     event: WebhookEvent,
     *,

@@ -6,7 +6,7 @@ from datetime import datetime
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 
@@ -22,7 +22,7 @@ def tell_leads(
     also: Iterable[User] = (),
 ) -> None:
     """Tell everybody who may do what is to be done, people besides, and channels; promises and errors as for `tell`."""
-    tell(
+    tell_with_channels(
         kind,
         to=[*also, *holding(may)],
         subject=subject,
@@ -30,4 +30,3 @@ def tell_leads(
         message=message,
         now=now,
     )
-    tell_channels(kind, subject=subject, link=link, message=message, now=now)

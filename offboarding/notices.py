@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import HOLDERS, Permission
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from offboarding.models import Departure
@@ -142,9 +142,6 @@ def _tell_of(
     now: datetime,
 ) -> None:
     """Tell people and channels, about whatever it is."""
-    tell(
+    tell_with_channels(
         NoticeKind.TEAM_LEAVES, to=to, subject=subject, link=link, message=said, now=now
-    )
-    tell_channels(
-        NoticeKind.TEAM_LEAVES, subject=subject, link=link, message=said, now=now
     )

@@ -24,7 +24,7 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from capacity.reservations.asking import quota_left
 from capacity.subscriptions.following import follow_shared
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.channels.events import WebhookEvent
 from notices.kinds import NoticeKind
 from reconciling.turns import in_turn
@@ -255,5 +255,6 @@ def _tell(allocation: Allocation, *, now: datetime) -> None:
     members = User.objects.filter(memberships__team=allocation.team_id)
     told = [*members, *people.holding(Permission.MANAGE_CLUSTERS)]
     kind = NoticeKind.BOOKING_BLOCKED
-    tell(kind, to=told, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(
+        kind, to=told, subject=about, link=link, message=message, now=now
+    )

@@ -17,7 +17,7 @@ from allocations.notices import close_message
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from ui.amounts import cents, hours
 from web.refusals import BadInput, Conflict, NoRight
@@ -112,8 +112,9 @@ def _tell_close(budget: Budget, *, now: datetime) -> None:
     members = User.objects.filter(memberships__team=team)
     about, link = ("team", team.pk), reverse("team-budget", args=[team.slug])
     message = close_message(budget)
-    tell(kind, to=members, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(
+        kind, to=members, subject=about, link=link, message=message, now=now
+    )
     numbers = (
         "held_usd",
         "limit_usd",

@@ -12,7 +12,7 @@ from allocations.schedule import next_reminder
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.channels.events import WebhookEvent
 from notices.kinds import NoticeKind
 
@@ -39,16 +39,13 @@ def remind(allocation_id: int, *, now: datetime) -> bool:
     said, link = ending_notice(row, now=now)
     about = ("allocation", row.pk)
     members = User.objects.filter(memberships__team=row.team_id)
-    tell(
+    tell_with_channels(
         NoticeKind.ALLOCATION_ENDING,
         to=members,
         subject=about,
         link=link,
         message=said,
         now=now,
-    )
-    tell_channels(
-        NoticeKind.ALLOCATION_ENDING, subject=about, link=link, message=said, now=now
     )
     webhooks.tell_of(WebhookEvent.ALLOCATION_ENDING, row, now=now)
     record(

@@ -15,7 +15,7 @@ from allocations.notices import held_back_message
 from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from reconciling.sweeping import for_each
 from web.refusals import Conflict, NoRight
@@ -71,16 +71,13 @@ def hold_back(*, due: int, live: int, now: datetime) -> bool:
         ("brake", brake.pk),
     )
     leads = holding(Permission.MANAGE_BUDGETS)
-    tell(
+    tell_with_channels(
         NoticeKind.ENDS_HELD_BACK,
         to=leads,
         subject=about,
         link=link,
         message=said,
         now=now,
-    )
-    tell_channels(
-        NoticeKind.ENDS_HELD_BACK, subject=about, link=link, message=said, now=now
     )
     record(
         Kind.EXPIRY_BRAKED,

@@ -18,7 +18,7 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from audit.log import record
 from fleet.models import Cluster, in_maintenance
-from notices.actions import tell, tell_channels
+from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.models import Tenancy
@@ -147,5 +147,6 @@ def _tell(
         action="See what is in use",
     )
     members = User.objects.filter(memberships__team=tenancy.team_id)
-    tell(kind, to=members, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(
+        kind, to=members, subject=about, link=link, message=message, now=now
+    )

@@ -31,7 +31,7 @@ from audit.events import Kind
 from audit.log import record
 from connectors.errors import ConnectorError, PermanentError
 from connectors.kubernetes import Cluster as Client
-from notices.actions import tell, tell_channels
+from notices.actions import tell, tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning import draining, throttle
@@ -373,5 +373,6 @@ def _tell(tenancy: Tenancy, message: Message, *, now: datetime) -> None:
     members = User.objects.filter(memberships__team=tenancy.team_id)
     kind, about = NoticeKind.WORK_STOPPED, ("tenancy", tenancy.pk)
     link = team_link(tenancy.team.slug)
-    tell(kind, to=members, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(
+        kind, to=members, subject=about, link=link, message=message, now=now
+    )

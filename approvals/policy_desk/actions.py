@@ -16,7 +16,7 @@ from approvals.policy_desk import simulator
 from approvals.policy_desk.parsing import Said, policy_said
 from audit.events import Kind
 from audit.log import record
-from notices.actions import take_back, tell, tell_channels
+from notices.actions import take_back, tell, tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from policy.differences import Difference, differences
@@ -462,8 +462,9 @@ def _tell_everybody(
 ) -> None:
     kind = NoticeKind.POLICY_ACTIVATED
     people = holding(Permission.ACTIVATE_POLICY)
-    tell(kind, to=people, subject=about, link=link, message=message, now=now)
-    tell_channels(kind, subject=about, link=link, message=message, now=now)
+    tell_with_channels(
+        kind, to=people, subject=about, link=link, message=message, now=now
+    )
 
 
 def _check_activator(by: User) -> None:
