@@ -79,8 +79,9 @@ def webhook_new(request: HttpRequest) -> HttpResponse:
             return reverse("channel", args=[made[0][0].pk])
 
         key = request.POST.get("token", "") or new_key()
+        body = {name: str(value) for name, value in values.items()}
         try:
-            page = once(person, route="page:webhook", key=key, body={}, action=add)
+            page = once(person, route="page:webhook", key=key, body=body, action=add)
         except Refused as refusal:
             status = add_refusal(form, refusal)
         else:

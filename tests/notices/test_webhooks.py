@@ -370,6 +370,10 @@ def test_a_form_that_arrives_twice_adds_one_webhook_and_says_how_to_get_its_secr
     assert again.redirect_chain == [(f"{LIST}{Channel.objects.get().pk}", 302)]
     assert "make another one" in text(again)
     assert "whsec_" not in text(again)
+    other = client.post(f"{LIST}webhooks/new", said | {"name": "Another robot"})
+    assert other.status_code == 409
+    assert "sent already, with other values" in text(other)
+    assert Channel.objects.count() == 1
 
 
 def test_a_page_makes_one_new_secret_however_often_its_form_arrives(
