@@ -93,8 +93,8 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
         return self.select_related(*(f"allocation__{name}" for name in MADE_BY))
 
-    def with_asked(self) -> "RequestQuerySet":
-        """With the rows by which what was asked for is judged."""
+    def for_judging(self) -> "RequestQuerySet":
+        """With the rows that judging what was asked for reads."""
         return self.select_related(
             "team",
             "requester",

@@ -1,5 +1,7 @@
 """Cells of CSV files that a spreadsheet shows instead of running them: pure."""
 
+# At the beginning of a file: Excel takes one without it for one in the alphabet of its own country.
+BYTE_ORDER_MARK = "\ufeff"
 # A spreadsheet runs what begins like this, also after blanks; some take the wide signs of East Asian fonts, too.
 FORMULA = ("=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠")
 CONTROLS = ("\t", "\r", "\n")

@@ -238,7 +238,7 @@ def _locked(
 ) -> tuple[Request, Step, User]:
     """The request, its open step and whose seat the person decides in; their rights are those of this moment."""
     request = (
-        Request.objects.locked().with_asked().select_related("hold").get(pk=request_id)
+        Request.objects.locked().for_judging().select_related("hold").get(pk=request_id)
     )
     if request.requester_id == by.pk:
         raise NoRight("Nobody decides their own request.", code="self_approval")

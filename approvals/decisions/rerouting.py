@@ -106,7 +106,7 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     """
     request = (
         Request.objects.locked()
-        .with_asked()
+        .for_judging()
         .select_related("routed_by", "hold")
         .get(pk=request_id)
     )
@@ -120,10 +120,10 @@ def reroute(request_id: int, *, now: datetime) -> bool:
     now = judged.standing.now
     if judged.answer.outcome is Outcome.IMPOSSIBLE:
         return _refuse(request, judged, now=now)
-    return _route(request, judged, count=judged.wanted.count, now=now)
+    return _route(request, judged, now=now)
 
 
-def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bool:
+def _route(request: Request, judged: Judged, *, now: datetime) -> bool:
     old = request.current_steps
     keys = keys_of(request, old)
     if not _is_other(request, judged, old, keys):
@@ -136,7 +136,7 @@ def _route(request: Request, judged: Judged, *, count: int, now: datetime) -> bo
     _write(route, now=now)
     changed = _written_down(request, judged, route, now=now)
     if not route.undecided:
-        _grant(request, judged, changed, count=count, now=now)
+        _grant(request, judged, changed, now=now)
     else:
         _go_on(request, judged, route, changed, asked_before, now=now)
     return True
@@ -279,9 +279,10 @@ def _go_on(
 
 
 def _grant(
-    request: Request, judged: Judged, changed: Rerouting, *, count: int, now: datetime
+    request: Request, judged: Judged, changed: Rerouting, *, now: datetime
 ) -> None:
     """Grant what everybody has approved whom the policy in force names."""
+    count = judged.wanted.count
     Request.objects.filter(pk=request.pk).update(routed_by=judged.version)
     why = notices.rerouting_words(changed)
     with together():

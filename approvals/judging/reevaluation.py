@@ -66,7 +66,7 @@ def grant_if_automatic(request_id: int, *, now: datetime) -> bool:
     Raises Refused where every rule holds and it cannot be granted for another reason.
     """
     request = (
-        Request.objects.locked().with_asked().select_related("hold").get(pk=request_id)
+        Request.objects.locked().for_judging().select_related("hold").get(pk=request_id)
     )
     if request.turn != Request.Turn.APPROVER:
         return False

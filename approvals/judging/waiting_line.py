@@ -45,7 +45,7 @@ def waiting(now: datetime) -> QuerySet[Request]:
             inputs=Subquery(newest.values("inputs")[:1]),
             judged_by=Subquery(newest.values("policy")[:1]),
         )
-        .with_asked()
+        .for_judging()
         .order_by("created_at", "pk")
     )
 

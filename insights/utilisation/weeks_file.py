@@ -9,17 +9,14 @@ from django.http import HttpResponse
 
 from insights.utilisation.history import History
 from insights.utilisation.weeks import Week, empty_weeks
-from web.spreadsheets import safe_cell
-
-# Excel takes a file without this mark for one in the alphabet of its own country.
-MARK = "\ufeff"
+from web.spreadsheets import BYTE_ORDER_MARK, safe_cell
 
 
 def csv_file(histories: Sequence[History], *, now: datetime) -> HttpResponse:
     """The weeks as a file to keep, named after the one under way."""
     name = f"use-by-week-{empty_weeks(now)[-1].name}.csv"
     return HttpResponse(
-        MARK + as_csv(histories),
+        BYTE_ORDER_MARK + as_csv(histories),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

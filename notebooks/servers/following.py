@@ -175,7 +175,7 @@ def _start_again(
     if started is not None and started.tenancy.pk != server.tenancy_id:
         # How long it ran before was in another namespace, maybe another team's, and at another price.
         fields["ran_seconds"] = 0
-    if started is not None and not started.is_where(server):
+    if started is not None and not started.is_same_profile_there(server):
         # They name Secrets of the namespace that it was launched in, and the hub was told none for another.
         fields["secrets"] = []
     move(server.pk, State.READY, seen=seen, now=now, **fields)

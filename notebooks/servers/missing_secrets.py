@@ -7,16 +7,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-import structlog
-
-from connectors.errors import ConnectorError
 from connectors.kubernetes import Ref
 from notebooks.servers.models import NotebookServer
-from provisioning import throttle
-from provisioning.delivery import client_for
+from notebooks.servers.on_cluster import asked
 from provisioning.desired.variables import lacking_secret
 
-log = structlog.get_logger(__name__)
 POD: Ref = ("v1", "Pod")
 # What KubeSpawner writes on the pods of servers.
 SERVERS = "component=singleuser-server"
@@ -35,21 +30,17 @@ def missing_secret(server: NotebookServer, *, now: datetime) -> str:
 
     It calls the cluster, unless that is left alone after failures, and not at all for a server without variables.
     """
-    cluster = server.tenancy.cluster
-    if not server.secrets or throttle.seconds_to_wait(cluster, now=now):
+    if not server.secrets:
         return ""
-    try:
-        pods = client_for(cluster).list(
+    pods = asked(
+        server,
+        lambda client: client.list(
             POD, server.tenancy.namespace, label_selector=SERVERS
-        )
-    except ConnectorError as error:
-        log.info(
-            "cluster does not say what a notebook waits for",
-            server=server.pk,
-            reason=error.message,
-        )
-        return ""
-    own = [one for one in pods if server.is_pod(str(one["metadata"]["name"]))]
+        ),
+        about="its pod",
+        now=now,
+    )
+    own = [one for one in pods or () if server.is_pod(str(one["metadata"]["name"]))]
     complaints = (text for pod in own for text in _complaints(pod))
     return next(filter(None, map(lacking_secret, complaints)), "")
 

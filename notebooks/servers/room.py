@@ -8,18 +8,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import structlog
-
-from connectors.errors import ConnectorError
 from connectors.kubernetes import Ref
 from notebooks.servers.models import NotebookServer
-from provisioning import throttle
-from provisioning.delivery import client_for
+from notebooks.servers.on_cluster import asked
 from provisioning.desired.limits import QUOTA, ceilings
 from provisioning.desired.quantities import counted
 from ui.amounts import gpus
 
-log = structlog.get_logger(__name__)
 RESOURCE_QUOTA: Ref = ("v1", "ResourceQuota")
 
 
@@ -41,18 +36,12 @@ def lacking(server: NotebookServer, *, now: datetime) -> str:
     """
     if server.flavor is None:
         return ""
-    cluster = server.tenancy.cluster
-    if throttle.seconds_to_wait(cluster, now=now):
-        return ""
-    try:
-        quota = client_for(cluster).get(RESOURCE_QUOTA, QUOTA, server.tenancy.namespace)
-    except ConnectorError as error:
-        log.info(
-            "cluster does not say what its quota has left",
-            server=server.pk,
-            reason=error.message,
-        )
-        return ""
+    quota = asked(
+        server,
+        lambda client: client.get(RESOURCE_QUOTA, QUOTA, server.tenancy.namespace),
+        about="its quota",
+        now=now,
+    )
     status: Mapping[str, Any] = (quota or {}).get("status") or {}
     resource = resource_of(server)
     most, used = (

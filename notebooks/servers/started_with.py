@@ -25,8 +25,8 @@ class Started:
     offer: Offered
     chosen: Chosen
 
-    def is_where(self, server: NotebookServer) -> bool:
-        """Whether it is a server's profile in its namespace, with which the hub is told its variables from Secrets."""
+    def is_same_profile_there(self, server: NotebookServer) -> bool:
+        """Whether it is a server's own profile in its namespace: with any other the hub is told no variables of it."""
         return (
             server.tenancy_id == self.tenancy.pk
             and server.profile.slug == self.offer.document.slug
@@ -78,7 +78,7 @@ class Profiles:
         document = self._document_of(server) or started.offer.document
         choices = _chosen(document, one)
         return (
-            started.is_where(server)
+            started.is_same_profile_there(server)
             # Only a newer version has a choice that its own does not have.
             and _said(started.offer.document, one).keys() <= _said(document, one).keys()
             and choices is not None

@@ -23,7 +23,7 @@ from accounts.models import Team
 from audit.exporting import begin_export
 from audit.models import Event, EventQuerySet
 from portal.pages.audit import AuditFilter, narrowed, seen_by, show
-from web.spreadsheets import safe_cell
+from web.spreadsheets import BYTE_ORDER_MARK, safe_cell
 from web.throttling import seconds_to_wait, too_many
 
 BATCH = 1000
@@ -80,8 +80,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
 
 def _pieces(rows: EventQuerySet, teams: dict[int, str]) -> Iterator[bytes]:
     """The file in pieces of a thousand lines; no query stays open between two of them."""
-    # Excel takes a file without this mark for one in the alphabet of its own country.
-    yield b"\xef\xbb\xbf" + _lines([COLUMNS])
+    yield BYTE_ORDER_MARK.encode() + _lines([COLUMNS])
     last: int | None = None
     while True:
         following = rows if last is None else rows.filter(seq__lt=last)
