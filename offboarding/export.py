@@ -1,14 +1,12 @@
 """What a team takes along as a file: claims, members, holdings and history, as JSON or CSV."""
 
-import csv
-import io
 from datetime import datetime
 from typing import Any
 
 from allocations.models import Allocation
 from audit.models import Event
 from offboarding.models import Departure
-from web.spreadsheets import safe_cell
+from web.spreadsheets import csv_lines
 
 MOST_EVENTS = 1000
 COLUMNS = ("what", "where", "name", "detail", "from", "until")
@@ -80,12 +78,7 @@ def _holding(row: Allocation) -> dict[str, Any]:
 
 def as_csv(found: dict[str, Any]) -> str:
     """The same as one table, a line per claim, member, holding and event."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    for row in _rows(found):
-        writer.writerow([safe_cell(value) for value in row])
-    return out.getvalue()
+    return csv_lines([COLUMNS, *_rows(found)])
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -27,6 +27,7 @@ from offboarding.forms import DepartureForm, LeaveForm, ProtectionForm
 from offboarding.models import Departure
 from provisioning import leaving
 from provisioning.models import Tenancy
+from web.downloads import csv_file, kept_as
 from web.refusals import Refused, Sort
 
 DONE = {
@@ -144,16 +145,10 @@ def protection(request: HttpRequest, pk: int) -> HttpResponse:
 def take_along(request: HttpRequest, slug: str, pk: int, kind: str) -> HttpResponse:
     """Claims, members, holdings and history as a file."""
     found = export(_find(visitor(request), slug, pk), now=timezone.now())
-    name = f'attachment; filename="{slug}-{pk}.{kind}"'
+    name = f"{slug}-{pk}.{kind}"
     if kind == "csv":
-        return HttpResponse(
-            as_csv(found),
-            "text/csv; charset=utf-8",
-            headers={"Content-Disposition": name},
-        )
-    return JsonResponse(
-        found, headers={"Content-Disposition": name}, json_dumps_params={"indent": 1}
-    )
+        return csv_file(as_csv(found), name=name)
+    return JsonResponse(found, headers=kept_as(name), json_dumps_params={"indent": 1})
 
 
 def visible(user: User) -> QuerySet[Departure]:

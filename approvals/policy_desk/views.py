@@ -39,6 +39,7 @@ from approvals.policy_desk.parsing import NotAPolicy
 from policy.document import write
 from policy.models import PolicyDraft, PolicyVersion
 from web.documents import uploaded
+from web.downloads import YAML, text_file
 from web.refusals import Refused
 
 
@@ -114,13 +115,8 @@ def export(request: HttpRequest) -> HttpResponse:
         if not (asked.isascii() and asked.isdigit() and len(asked) < 10):
             raise Http404
         found = get_object_or_404(PolicyVersion, number=int(asked))
-    response = HttpResponse(
-        write(found.policy), content_type="text/yaml; charset=utf-8"
-    )
-    response["Content-Disposition"] = (
-        f'attachment; filename="policy-{found.number}.yaml"'
-    )
-    return response
+    name = f"policy-{found.number}.yaml"
+    return text_file(write(found.policy), name=name, content_type=YAML)
 
 
 @never_cache

@@ -3,8 +3,6 @@
 All mandatory columns, those of the conditional ones that hold here, and ours, which begin with `x_`.
 """
 
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +17,8 @@ from allocations.models import Allocation
 from catalogue.offering import Offering
 from catalogue.offerings import OFFERINGS
 from insights.costs.charges import Charge, Month
-from web.spreadsheets import safe_cell
+from web import downloads
+from web.spreadsheets import csv_lines
 
 NAME, ACCOUNT = "Quartermaster", "quartermaster"
 QUANTITY, PRICE = Decimal("0.000001"), Decimal("0.00000001")
@@ -28,23 +27,14 @@ QUANTITY, PRICE = Decimal("0.000001"), Decimal("0.00000001")
 def csv_file(charges: Iterable[Charge], month: Month) -> HttpResponse:
     """The charges as a file to keep."""
     name = f"costs-{month.first:%Y-%m}.csv"
-    return HttpResponse(
-        as_csv(charges, month),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return downloads.csv_file(as_csv(charges, month), name=name, for_programs=True)
 
 
 def as_csv(charges: Iterable[Charge], month: Month) -> str:
     """The charges of which anything is spent, a line each, under the names of their columns."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for one in charges:
-        if one.start < one.end:
-            line = Line(charge=one, month=month)
-            writer.writerow(safe_cell(cell(line)) for cell in COLUMNS.values())
-    return text.getvalue()
+    lines = (Line(charge=one, month=month) for one in charges if one.start < one.end)
+    cells = ([cell(line) for cell in COLUMNS.values()] for line in lines)
+    return csv_lines([COLUMNS, *cells])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
 """The weeks of use as a CSV file for spreadsheets: a line for each week, team, namespace and kind of GPU."""
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
@@ -9,17 +7,14 @@ from django.http import HttpResponse
 
 from insights.utilisation.history import History
 from insights.utilisation.weeks import Week, empty_weeks
-from web.spreadsheets import BYTE_ORDER_MARK, safe_cell
+from web import downloads
+from web.spreadsheets import csv_lines
 
 
 def csv_file(histories: Sequence[History], *, now: datetime) -> HttpResponse:
     """The weeks as a file to keep, named after the one under way."""
     name = f"use-by-week-{empty_weeks(now)[-1].name}.csv"
-    return HttpResponse(
-        BYTE_ORDER_MARK + as_csv(histories),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return downloads.csv_file(as_csv(histories), name=name)
 
 
 def as_csv(histories: Sequence[History]) -> str:
@@ -27,14 +22,11 @@ def as_csv(histories: Sequence[History]) -> str:
 
     What nobody measured stays empty: a spreadsheet would count a zero.
     """
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
     lines = [(one, week) for one in histories for week in one.weeks if week.held]
     # Sorting keeps teams in order within a week.
-    for one, week in sorted(lines, key=lambda line: line[1].begins):
-        writer.writerow(safe_cell(cell(one, week)) for cell in COLUMNS.values())
-    return text.getvalue()
+    lines.sort(key=lambda line: line[1].begins)
+    cells = ([cell(*line) for cell in COLUMNS.values()] for line in lines)
+    return csv_lines([COLUMNS, *cells])
 
 
 def _or_empty(value: object) -> object:

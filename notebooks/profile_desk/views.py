@@ -35,6 +35,7 @@ from notebooks.profile_desk.kept import (
 )
 from notebooks.profiles.states import OFFERED, State
 from web.documents import uploaded
+from web.downloads import YAML, text_file
 from web.fields import StrictForm, YamlField, YamlFileForm, set_choices
 from web.refusals import Refused
 
@@ -216,10 +217,7 @@ def profiles_import(request: HttpRequest) -> HttpResponse:
 def profiles_export(request: HttpRequest) -> HttpResponse:
     """The profiles that are not retired, as KubeSpawner's `profile_list`."""
     _lead(request)
-    headers = {"Content-Disposition": 'attachment; filename="profile_list.yaml"'}
-    return HttpResponse(
-        written(), content_type="text/yaml; charset=utf-8", headers=headers
-    )
+    return text_file(written(), name="profile_list.yaml", content_type=YAML)
 
 
 def _edit(

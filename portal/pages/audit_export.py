@@ -1,7 +1,5 @@
 """The audit log as a file: the events that the page's filters leave, newest first, in pieces."""
 
-import csv
-import io
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -23,7 +21,8 @@ from accounts.models import Team
 from audit.exporting import begin_export
 from audit.models import Event, EventQuerySet
 from portal.pages.audit import AuditFilter, narrowed, seen_by, show
-from web.spreadsheets import BYTE_ORDER_MARK, safe_cell
+from web.downloads import CSV, kept_as
+from web.spreadsheets import BYTE_ORDER_MARK, csv_lines
 from web.throttling import seconds_to_wait, too_many
 
 BATCH = 1000
@@ -71,23 +70,21 @@ def export(request: HttpRequest) -> HttpResponseBase:
     return StreamingHttpResponse(
         # A server that is asynchronous would gather an ordinary iterator whole before it sends anything.
         _awaited(pieces) if isinstance(request, ASGIRequest) else pieces,
-        content_type="text/csv; charset=utf-8",
-        headers={
-            "Content-Disposition": f'attachment; filename="audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv"'
-        },
+        content_type=CSV,
+        headers=kept_as(f"audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv"),
     )
 
 
 def _pieces(rows: EventQuerySet, teams: dict[int, str]) -> Iterator[bytes]:
     """The file in pieces of a thousand lines; no query stays open between two of them."""
-    yield BYTE_ORDER_MARK.encode() + _lines([COLUMNS])
+    yield (BYTE_ORDER_MARK + csv_lines([COLUMNS])).encode()
     last: int | None = None
     while True:
         following = rows if last is None else rows.filter(seq__lt=last)
         batch = list(following.order_by("-seq")[:BATCH])
         if not batch:
             return
-        yield _lines([_cells(event, teams) for event in batch])
+        yield csv_lines([_cells(event, teams) for event in batch]).encode()
         last = batch[-1].seq
 
 
@@ -120,9 +117,3 @@ def _cells(event: Event, teams: dict[int, str]) -> tuple[Any, ...]:
         event.previous,
         event.hash,
     )
-
-
-def _lines(rows: Any) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerows([safe_cell(value) for value in row] for row in rows)
-    return text.getvalue().encode()

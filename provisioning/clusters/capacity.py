@@ -15,6 +15,7 @@ from fleet.versions.reading import versions_of
 from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
+from provisioning.desired.quantities import counted as as_count
 
 # A short list is believed when it came so many looks running: ten minutes, as a cluster is looked at twice a minute.
 LOOKS_UNTIL_BELIEVED = 20
@@ -104,7 +105,7 @@ def _add(
     for flavor in flavors:
         if flavor.resource not in owned:
             owned.add(flavor.resource)
-            counted[flavor.pk] += int(can_give.get(flavor.resource, 0))
+            counted[flavor.pk] += as_count(can_give.get(flavor.resource, 0))
             # While its driver is being replaced a node can give nothing, and still is one of the kind.
             if flavor.resource in can_give or flavor.resource in has:
                 found.nodes[flavor.pk].append(node)

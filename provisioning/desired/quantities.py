@@ -37,10 +37,15 @@ def counted(text: object) -> int:
     return int(found[1]) * THOUSANDS[found[2]] if found else 0
 
 
-def exact(text: object) -> Fraction:
-    """An amount of CPUs, or of bytes, in any notation but exponents: `500m` is a half. 0 for anything else."""
+def amount(text: object) -> Fraction | None:
+    """What a quantity amounts to, in any notation but exponents: `500m` is a half. None for anything else."""
     found = AMOUNT.fullmatch(str(text))
-    return Fraction(found[1]) * SUFFIXES[found[2] or ""] if found else Fraction(0)
+    return Fraction(found[1]) * SUFFIXES[found[2] or ""] if found else None
+
+
+def exact(text: object) -> Fraction:
+    """An amount of CPUs, or of bytes; 0 for what is none."""
+    return amount(text) or Fraction(0)
 
 
 def sized(resource: str, text: object) -> Fraction:

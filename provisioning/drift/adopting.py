@@ -8,9 +8,9 @@ would never get a pod.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from decimal import Decimal
 from typing import Any
 
+from provisioning.desired.quantities import amount
 from provisioning.drift.paths import leaves, put, text_of
 
 Adopted = tuple[tuple[str, str, str], ...]
@@ -28,22 +28,6 @@ OTHER_AMOUNTS = re.compile(
 DEFAULTS = re.compile(
     r"spec\.limits\[\d+\]\.(default|defaultRequest|max|min)\.(cpu|memory|storage|ephemeral-storage)"
 )
-# A quantity as the API server writes it; nobody means a negative amount or one in exponents.
-QUANTITY = re.compile(
-    r"(\d{1,12}(?:\.\d{1,9})?)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?", re.ASCII
-)
-FACTORS: Mapping[str, Decimal] = {
-    "": Decimal(1),
-    "m": Decimal("0.001"),
-    **{suffix: Decimal(1000) ** (n + 1) for n, suffix in enumerate("kMGTPE")},
-    **{f"{suffix}i": Decimal(1024) ** (n + 1) for n, suffix in enumerate("KMGTPE")},
-}
-
-
-def amount(text: object) -> Decimal | None:
-    """What a quantity amounts to; None for what is none that can be taken over."""
-    match = QUANTITY.fullmatch(text) if isinstance(text, str) else None
-    return Decimal(match[1]) * FACTORS[match[2] or ""] if match else None
 
 
 def refusal(kind: str, fields: Sequence[Mapping[str, Any]], *, name: str = "") -> str:

@@ -294,6 +294,13 @@ def test_gpus_are_counted_for_the_flavor_whose_labels_a_node_carries() -> None:
     assert tally([], [plain], now=NOW).ready == Counter()
 
 
+def test_a_count_in_thousands_and_one_that_is_no_number_end_no_look() -> None:
+    plain = Flavor(pk=1, name="a100", node_labels={})
+    assert tally([node("1k"), node("many"), node()], [plain], now=NOW).ready == (
+        Counter({1: 1008})
+    )
+
+
 def test_a_flavor_without_labels_takes_no_node_of_another() -> None:
     anything, named = (
         Flavor(pk=1, node_labels={}),

@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 from accounts.current_user import visitor
 from notebooks.profile_desk.kept import offered
 from notebooks.profiles.devcontainers import devcontainer
+from web.downloads import text_file
 from workloads.choosing import repositories
 
 
@@ -16,9 +17,10 @@ def profile_devcontainer(request: HttpRequest, slug: str) -> HttpResponse:
     found = next((one for one in offered() if one.document.slug == slug), None)
     if found is None:
         raise Http404
-    headers = {"Content-Disposition": 'attachment; filename="devcontainer.json"'}
-    return HttpResponse(
-        devcontainer(found.document), content_type="application/json", headers=headers
+    return text_file(
+        devcontainer(found.document),
+        name="devcontainer.json",
+        content_type="application/json",
     )
 
 

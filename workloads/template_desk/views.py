@@ -18,6 +18,7 @@ from accounts.current_user import add_document_refusal, visitor_whom, with_refus
 from accounts.models import User
 from ui.parts import Badge, Cell, Row
 from web.documents import uploaded
+from web.downloads import YAML, text_file
 from web.fields import StrictForm, YamlField, YamlFileForm
 from web.refusals import Refused
 from workloads.runs.pages.form import shown
@@ -153,10 +154,7 @@ def templates_import(request: HttpRequest) -> HttpResponse:
 def templates_export(request: HttpRequest) -> HttpResponse:
     """The platform team's own templates as a file."""
     _lead(request)
-    headers = {"Content-Disposition": 'attachment; filename="templates.yaml"'}
-    return HttpResponse(
-        written(), content_type="text/yaml; charset=utf-8", headers=headers
-    )
+    return text_file(written(), name="templates.yaml", content_type=YAML)
 
 
 def _edit(

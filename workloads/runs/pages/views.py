@@ -31,6 +31,7 @@ from accounts.models import Team, User
 from approvals.request_form.not_yet import being_made, on_no_cluster
 from provisioning.models import Tenancy
 from ui.parts import Empty
+from web.downloads import PLAIN, text_file
 from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
@@ -300,9 +301,7 @@ def run_log(request: HttpRequest, pk: int) -> HttpResponseBase:
             content_type="text/plain",
         )
     text = "".join(f"{one.text}\n" for one in lines)
-    name = f"{source.pod}.log"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
+    return text_file(text, name=f"{source.pod}.log", content_type=PLAIN)
 
 
 def _log_of(
@@ -665,8 +664,8 @@ def _download(request: HttpRequest, chosen: _Chosen, form: RunForm) -> HttpRespo
     answer = _answer(chosen, form)
     if answer is None or not answer.is_possible:
         return with_refusal(_page(request, chosen, form, status=422), form)
-    headers = {"Content-Disposition": f'attachment; filename="{answer.name}.yaml"'}
-    return HttpResponse(answer.yaml, content_type="application/yaml", headers=headers)
+    name = f"{answer.name}.yaml"
+    return text_file(answer.yaml, name=name, content_type="application/yaml")
 
 
 def _key(form: RunForm) -> str:
