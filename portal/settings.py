@@ -204,6 +204,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/"}],
     "WEBHOOKS": [f"portal.http.webhooks.{event.name}" for event in WebhookEvent],
     "ENUM_NAME_OVERRIDES": {
+        "FailureCause": "workloads.failures.causes.CHOICES",
         "RequestState": "approvals.requests.serializers.STATES",
         "ObjectState": "provisioning.api.OBJECT_STATES",
         "Purpose": "approvals.models.Request.Purpose",

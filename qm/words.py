@@ -193,7 +193,8 @@ def why(run: Mapping[str, Any]) -> str:
             if run["is_over"]
             else "It is being sent."
         )
-        return "\n".join(filter(None, (over, plain(run["message"]))))
+        said = (over, plain(run["message"]), plain(run.get("advice")))
+        return "\n".join(filter(None, said))
     what = f"{found['what']} (since {moment(found['since'])})"
     return "\n".join(
         plain(one) for one in (what, found["line"], found["when"], found["do"]) if one

@@ -538,6 +538,7 @@ NAMED: Mapping[str, Attack] = {
     "a_pod_is_idle_since_before_it_was_measured": lambda w: add(
         used_pod(w, idle_since=NOW + DAY)
     ),
+    "a_cause_is_that_of_a_failed_run": lambda w: only(run(w)).update(cause="disk"),
     "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
     "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),
     "a_run_starts_after_it_was_submitted": lambda w: only(run(w)).update(

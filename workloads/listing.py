@@ -11,6 +11,7 @@ from typing import Any
 from fleet.maintenance import Maintenance
 from workloads.explaining import explain, explain_pods
 from workloads.explanations import Explanation
+from workloads.failures.causes import Code
 from workloads.grouping import Piece
 from workloads.observed import (
     Ahead,
@@ -56,6 +57,7 @@ _BY_CODE = {
     "running": State.RUNNING,
     "finished": State.FINISHED,
     "failed": State.FAILED,
+    **{code.value: State.FAILED for code in Code},
     NEVER_FETCHED: State.FAILED,
     "stopped_at_limit": State.FAILED,
 }

@@ -8,10 +8,12 @@ there.
 
 from typing import Any
 
+from sandbox.kubernetes import commands
 from sandbox.kubernetes.causes import items, part
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.events import KUBELET, tell
 from sandbox.kubernetes.kinds import builtin
+from sandbox.kubernetes.log_lines import given_lines
 from sandbox.kubernetes.store import Obj, Store
 
 DENIED, BACK_OFF_SECONDS = "pull-denied", 5.0
@@ -83,9 +85,14 @@ class Kubelet:
         )
 
     @staticmethod
-    def end(status: Status, code: int) -> None:
-        """End the containers with a code, in place."""
-        _end(status, code)
+    def end(status: Status, pod: Obj) -> None:
+        """End the containers as the annotations ``test/exit-code`` and ``test/exit-reason`` or their command say."""
+        notes = part(part(dict(pod), "metadata"), "annotations")
+        told = str(notes.get("test/exit-code", ""))
+        code = int(told) if told.isdecimal() else commands.exit_code(pod)
+        _end(status, code, reason=notes.get("test/exit-reason", "Error"))
+        if code:
+            _leave_words(status, pod)
 
     def stop(self, status: Status, pod: Obj) -> None:
         """End a pod that ran for longer than it may, in place; its containers are killed."""
@@ -265,7 +272,7 @@ def _address(pod: Obj, uid: str) -> str:
     return f"10.244.{parts[0]}.{parts[1]}"
 
 
-def _end(status: Status, code: int) -> None:
+def _end(status: Status, code: int, *, reason: str = "Error") -> None:
     now = timestamp()
     status["phase"] = "Failed" if code else "Succeeded"
     status["containerStatuses"] = [
@@ -276,7 +283,7 @@ def _end(status: Status, code: int) -> None:
             "state": {
                 "terminated": {
                     "exitCode": code,
-                    "reason": "Error" if code else "Completed",
+                    "reason": reason if code else "Completed",
                     "finishedAt": now,
                     "startedAt": one["state"]["running"]["startedAt"],
                     "containerID": one["containerID"],
@@ -288,6 +295,18 @@ def _end(status: Status, code: int) -> None:
     status["conditions"] = _conditions(
         status, "False", "PodFailed" if code else "PodCompleted"
     )
+
+
+def _leave_words(status: Status, pod: Obj) -> None:
+    """Keep what the containers wrote last, where they say so and wrote anything."""
+    words = commands.last_words(given_lines(pod))
+    policies = {
+        one["name"]: one.get("terminationMessagePolicy")
+        for one in pod["spec"]["containers"]
+    }
+    for one in status["containerStatuses"]:
+        if words and policies[one["name"]] == "FallbackToLogsOnError":
+            one["state"]["terminated"]["message"] = words
 
 
 def _conditions(status: Status, ready: str, reason: str) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """What containers of the sandbox write: none runs, so their lines follow from the pod and the time. Pure.
 
-The annotation ``test/log`` gives the lines word by word, ``test/log-every`` the seconds between two of them. A pod with
+The annotation ``test/log`` gives the lines word by word, ``test/log-every`` the seconds between two of them. What a
+command echoes before it exits with an error is written when it has slept. A pod with
 ``test/run-for`` writes what the recorded node agent wrote, a line a second. Any other looks like a training.
 """
 
@@ -8,6 +9,7 @@ import math
 from dataclasses import dataclass
 from hashlib import sha256
 
+from sandbox.kubernetes import commands
 from sandbox.kubernetes.causes import part
 from sandbox.kubernetes.pod_resources import pod_amounts
 from sandbox.kubernetes.quantities import parse
@@ -16,21 +18,27 @@ from sandbox.kubernetes.store import Obj
 TEXT, EVERY, RUN_FOR = "test/log", "test/log-every", "test/run-for"
 INDEX = "batch.kubernetes.io/job-completion-index"
 TRAINING_SECONDS, CHECKPOINT_STEPS, GPU = 3.0, 200, "nvidia.com/gpu"
+AT_ONCE = 0.0001
 _PRECISE = 1e-6
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of one container: one when it starts and one more after each `every` seconds, or those `given`."""
+    """The lines of one container: one when it starts and one more after each `every` seconds, or those `given`.
+
+    The first is written `after` so many seconds.
+    """
 
     pod: Obj
     container: str
     every: float
     given: tuple[str, ...] | None = None
+    after: float = 0.0
 
     def count(self, seconds: float) -> int:
         """How many lines there are after so many seconds."""
-        due = math.floor(seconds / self.every + _PRECISE) + 1
+        due = math.floor((seconds - self.after) / self.every + _PRECISE) + 1
+        due = max(0, due)
         return due if self.given is None else min(due, len(self.given))
 
     def line(self, number: int) -> str:
@@ -50,8 +58,18 @@ def lines_of(pod: Obj, container: str) -> Lines:
         every = float(notes.get(EVERY, usual))
     except ValueError:
         every = usual
-    given = tuple(str(notes[TEXT]).splitlines()) if TEXT in notes else None
-    return Lines(pod, container, max(0.0001, every), given)
+    given = given_lines(pod)
+    if given and TEXT not in notes:
+        return Lines(pod, container, AT_ONCE, given, commands.seconds(pod) or 0.0)
+    return Lines(pod, container, max(AT_ONCE, every), given if TEXT in notes else None)
+
+
+def given_lines(pod: Obj) -> tuple[str, ...]:
+    """The lines that a pod says word by word; empty where it says none."""
+    notes = _annotations(pod)
+    return (
+        tuple(str(notes[TEXT]).splitlines()) if TEXT in notes else commands.echoed(pod)
+    )
 
 
 def _annotations(pod: Obj) -> dict[str, str]:

@@ -123,6 +123,8 @@ class LogStream:
 
     def _until_next(self) -> float:
         passed = self.logs.seconds(self.pod)
+        if passed < self.lines.after:
+            return max(LEAST_WAIT, self.lines.after - passed)
         return max(LEAST_WAIT, self.lines.every - passed % self.lines.every)
 
     def _first(self) -> int:
@@ -143,7 +145,8 @@ class LogStream:
         return started_at(self.pod) or datetime.now(UTC)
 
     def _time_of(self, number: int) -> datetime:
-        return self._began() + timedelta(seconds=number * self.lines.every)
+        passed = self.lines.after + number * self.lines.every
+        return self._began() + timedelta(seconds=passed)
 
     def _encoded(self, number: int) -> bytes:
         stamp = (

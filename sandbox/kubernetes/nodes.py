@@ -3,15 +3,15 @@
 Of pods without a controller only notebook servers, those in a queue, those of another scheduler and those with an
 annotation of the sandbox are looked after.
 How long: the annotation ``test/run-for`` (seconds), else the ``sleep N`` of a container, else until somebody deletes
-them. ``test/start-after`` (seconds) delays the start, ``test/exit-code`` is what the containers end with.
+them. ``test/start-after`` (seconds) delays the start.
 """
 
 import heapq
-import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from sandbox.kubernetes import commands
 from sandbox.kubernetes.binding import NODE, bind, turn_away
 from sandbox.kubernetes.controllers_pods import POD, is_over, phase_of
 from sandbox.kubernetes.events import KUBELET
@@ -25,8 +25,6 @@ from sandbox.kubernetes.ungating import is_gated
 
 SCHEDULER = "kube-scheduler"
 START_SECONDS = 0.05
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-SLEEP = re.compile(r"\bsleep\s+([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd]?)\b", re.ASCII)
 # Pods that name another scheduler are not given a node here.
 OURS = frozenset({None, "default-scheduler"})
 Status = dict[str, Any]
@@ -165,7 +163,7 @@ class Nodes:
             if _is_too_long(pod):
                 self._kubelet.stop(status, pod)
             else:
-                self._kubelet.end(status, int(_number(pod, "test/exit-code") or 0))
+                self._kubelet.end(status, pod)
             self._spans.end(pod, due)
         write_status(self._store, POD, pod, status, KUBELET)
 
@@ -222,14 +220,4 @@ def _wants_to_run(pod: Obj) -> float | None:
     said = _number(pod, "test/run-for")
     if said is not None:
         return said
-    for container in pod["spec"]["containers"]:
-        words = " ".join(
-            str(word)
-            for word in [
-                *(container.get("command") or ()),
-                *(container.get("args") or ()),
-            ]
-        )
-        if found := SLEEP.search(words):
-            return float(found[1]) * UNITS[found[2]]
-    return None
+    return commands.seconds(pod)

@@ -21,6 +21,7 @@ from workloads.observed import (
     Condition,
     Elsewhere,
     Event,
+    Exit,
     Facts,
     Job,
     Node,
@@ -255,7 +256,11 @@ def test_containers_that_do_not_start(reason: str, code: str) -> None:
 
 
 def test_a_container_that_needs_more_memory_says_so() -> None:
-    assert "needs more memory" in stuck("CrashLoopBackOff", ended_as="OOMKilled").what
+    killed = stuck("CrashLoopBackOff", exit=Exit(code=137, reason="OOMKilled"))
+    assert killed.what == (
+        "Its container main ends again and again. It took more memory than it may, and was killed."
+    )
+    assert "Give it more memory" in killed.do
 
 
 def test_what_passes_by_itself_is_a_wait() -> None:

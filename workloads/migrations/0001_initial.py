@@ -123,6 +123,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "cause",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=20
+                    ),
+                ),
+                (
                     "held_up",
                     models.CharField(
                         blank=True, db_default="", default="", max_length=600
@@ -288,6 +294,12 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_stopped_run_was_asked_to_stop",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("cause", ""), ("state", "failed"), _connector="OR"
+                        ),
+                        name="a_cause_is_that_of_a_failed_run",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("usd_per_hour__gte", 0)),

@@ -5,7 +5,7 @@ read for what is not there. Counts are whole GPUs, positions begin with 0 as Kue
 """
 
 from workloads.observed.facts import Facts
-from workloads.observed.pods import Event, Node, Nodes, Pod, Waiting
+from workloads.observed.pods import Event, Exit, Node, Nodes, Pod, Waiting
 from workloads.observed.queues import (
     Ahead,
     Line,
@@ -44,6 +44,7 @@ __all__ = [
     "Condition",
     "Elsewhere",
     "Event",
+    "Exit",
     "Facts",
     "Job",
     "JobKey",

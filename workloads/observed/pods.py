@@ -32,11 +32,22 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Exit:
+    """How a container ended with an error; `words` are the last that it wrote, where Kubernetes kept them."""
+
+    code: int
+    reason: str = ""
+    words: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Pod:
     """One pod; `unscheduled` is its PodScheduled condition while it is false.
 
-    `failed_before` is what a container that prepares it said at its end, where that failed. `reason` is why the pod
-    itself is over, such as DeadlineExceeded; empty where its containers ended by themselves.
+    `failed_before` is what a container that prepares it said at its end, where that failed, and `exit` how the first of
+    its own ended that failed. `reason` is why the pod itself is over, such as DeadlineExceeded, and `message` more of
+    that; both are empty where its containers ended by themselves.
     """
 
     name: str
@@ -52,7 +63,9 @@ class Pod:
     waiting: tuple[Waiting, ...] = ()
     ended_as: str = ""
     failed_before: str = ""
+    exit: Exit | None = None
     reason: str = ""
+    message: str = ""
     events: tuple[Event, ...] = ()
 
     @property

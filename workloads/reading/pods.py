@@ -1,9 +1,10 @@
 """Pods with their containers, events of either API, and nodes with what is used of them. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from provisioning.pods import OVER
-from workloads.observed import Event, Node, Nodes, Pod, Waiting
+from workloads.observed import Event, Exit, Node, Nodes, Pod, Waiting
 from workloads.reading.values import (
     Object,
     conditions,
@@ -14,7 +15,10 @@ from workloads.reading.values import (
     part,
     slices_in,
     text,
+    whole,
 )
+
+LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def event_of(found: Object) -> Event:
@@ -66,7 +70,9 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
         ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
         failed_before=next((said for one in first if (said := _last_words(one))), ""),
+        exit=_first_exit(items(status, "containerStatuses")),
         reason=text(status, "reason"),
+        message=text(status, "message"),
         events=tuple(one for one in events if one.kind == "Pod" and one.name == name),
     )
 
@@ -173,6 +179,21 @@ def _last_words(found: Object) -> str:
     """What the container left when its last run failed; empty when it left nothing."""
     last = _last_end(found)
     return text(last, "message") if last.get("exitCode") else ""
+
+
+def _first_exit(containers: Iterable[Object]) -> Exit | None:
+    """How the container ended that failed first; what fails beside it does so because that one is gone."""
+    exits = [
+        Exit(
+            code=whole(last.get("exitCode")),
+            reason=text(last, "reason"),
+            words=text(last, "message"),
+            at=moment(last.get("finishedAt")),
+        )
+        for one in containers
+        if (last := _last_end(one)).get("exitCode")
+    ]
+    return min(exits, key=lambda one: one.at or LATEST, default=None)
 
 
 def _last_end(found: Object) -> Object:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
+from workloads.failures.of_pods import why_failed
 from workloads.observed import Condition, Facts, Job
 from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
@@ -48,7 +49,10 @@ def finished(facts: Facts, clock: Clock) -> Answer | None:
     if answer.code != "failed":
         return answer
     return (
-        never_fetched(facts.pods, since=ended.since) or at_limit(facts, ended) or answer
+        never_fetched(facts.pods, since=ended.since)
+        or at_limit(facts, ended)
+        or why_failed(facts.pods, since=ended.since)
+        or answer
     )
 
 

@@ -5,6 +5,8 @@ from datetime import datetime
 
 from provisioning.desired.variables import lacking_secret
 from workloads.explanations import Action, Answer, Outlook, Step
+from workloads.failures.causes import Code
+from workloads.failures.of_pods import cause_of_exit
 from workloads.observed import Event, Pod, Waiting
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN
@@ -173,15 +175,20 @@ def _configuration(pod: Pod, stuck: Waiting) -> Answer:
 
 
 def _crash(pod: Pod, stuck: Waiting) -> Answer:
-    memory = pod.ended_as == "OOMKilled"
+    cause = cause_of_exit(pod.exit) if pod.exit is not None else None
     return Answer(
         code="crashes",
         outlook=Outlook.CHANGE,
-        what=f"Its container {stuck.container} ends again and again"
-        + (" because it needs more memory than it may take." if memory else "."),
-        do="Give it more memory, or make its batches smaller, and run it again."
-        if memory
-        else "Look at its logs, mend the cause, and run it again.",
+        what=" ".join(
+            filter(
+                None,
+                (
+                    f"Its container {stuck.container} ends again and again.",
+                    cause.what if cause is not None else "",
+                ),
+            )
+        ),
+        do=(cause.code if cause is not None else Code.PROGRAM).advice,
         since=_since(pod),
         step=LOGS,
         detail=stuck.message,

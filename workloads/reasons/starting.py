@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
+from workloads.failures.of_pods import why_failed
 from workloads.observed import Condition, Facts, Pod, Workload
 from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
@@ -102,7 +103,13 @@ def on_its_own(facts: Facts, clock: Clock) -> Answer:
 
 def over_on_its_own(facts: Facts) -> Answer | None:
     """How pods ended that no queue was asked for; None while one of them goes on."""
-    return None if _live(facts) else never_fetched(facts.pods) or _ended(facts.pods)
+    if _live(facts):
+        return None
+    return (
+        never_fetched(facts.pods)
+        or why_failed(facts.pods, since=None)
+        or _ended(facts.pods)
+    )
 
 
 def _live(facts: Facts) -> list[Pod]:

@@ -17,6 +17,7 @@ from provisioning.delivery import client_for
 from provisioning.desired.kueue_form import VOLCANO_JOB
 from reconciling.sweeping import for_each
 from workloads import listing, observed
+from workloads.failures.causes import Code
 from workloads.freshness import COPIES_LAG
 from workloads.grouping import Piece, pieces_of
 from workloads.listing import Around, Work, work_of
@@ -43,6 +44,7 @@ MOVING = frozenset({"starting", "running", "recovering"})
 LOST = ("QuotaReserved", "Admitted", "PodsReady")
 # Those that tell of an earlier stop of one that was let in again since.
 LET_IN_AGAIN = ("Evicted", "Requeued", "Admitted")
+CAUSES = frozenset(Code)
 UNSEEN = "It was let in again; nobody saw why it had been stopped."
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
 STATES: Mapping[listing.State, State] = {
@@ -171,6 +173,7 @@ def _know(run: Run, piece: Piece, seen: Work, known: Facts, *, now: datetime) ->
             now=now,
             at=seen.why.since,
             message="" if state is State.FINISHED else words,
+            cause=seen.why.code if seen.why.code in CAUSES else "",
         )
         return
     _hold_up(run, piece, seen, state)

@@ -16,6 +16,7 @@ from notebooks.profiles.idle import MEASURED_FOR
 from provisioning.models import Tenancy
 from reconciling.models import Leased, LeasedQuerySet
 from web.rows import Row
+from workloads.failures.causes import Code
 from workloads.gpu_use.busy import Busy, busy_of
 from workloads.gpu_use.overall import Overall, Sums, overall_of
 from workloads.reading.pods import label_of
@@ -119,6 +120,8 @@ class Run(Row, Leased):
     )
     # The sentence of the cluster that a page shows: why it was refused, how it failed, why it is not sent yet.
     message = models.CharField(max_length=600, blank=True, default="", db_default="")
+    # Why its program failed; its message is a sentence about it then.
+    cause = models.CharField(max_length=20, blank=True, default="", db_default="")
     # Why its pods, which had been let in, did not begin when that was last looked at; empty as soon as one of them did.
     held_up = models.CharField(max_length=600, blank=True, default="", db_default="")
     created_at = models.DateTimeField()
@@ -192,6 +195,10 @@ class Run(Row, Leased):
             models.CheckConstraint(
                 condition=~Q(state=State.STOPPED) | Q(stop_asked_at__isnull=False),
                 name="a_stopped_run_was_asked_to_stop",
+            ),
+            models.CheckConstraint(
+                condition=Q(cause="") | Q(state=State.FAILED),
+                name="a_cause_is_that_of_a_failed_run",
             ),
             models.CheckConstraint(
                 condition=Q(usd_per_hour__gte=0), name="a_run_never_earns_money"
@@ -282,6 +289,11 @@ class Run(Row, Leased):
         """Whether its message is all that there is to say of its end: at a time limit, or on the cluster."""
         is_all = self.state == State.GONE or self.was_stopped_at_limit
         return bool(self.message) and is_all
+
+    @property
+    def advice(self) -> str:
+        """What to do about the cause for which it failed; empty where none is known."""
+        return Code(self.cause).advice if self.cause else ""
 
     @property
     def end_words(self) -> str:

@@ -102,6 +102,8 @@ def ended_message(run: Run, *, now: datetime) -> Message:
         facts.append(("GPU use", use))
     if run.message and not run.says_how_it_ended:
         facts.append(("Reason", run.message[:200]))
+    if run.advice:
+        facts.append(("What to do", run.advice))
     has_lines = state is State.FAILED and run.started_at is not None
     return Message(
         title=f"{run.title}: {state.words.lower()}",

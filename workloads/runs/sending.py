@@ -236,18 +236,22 @@ def end(
     *,
     now: datetime,
     message: str = "",
+    cause: str = "",
     at: datetime | None = None,
 ) -> bool:
-    """Write down how a run ended, once; False when it had ended. Who started it is told when it was no short one."""
+    """Write down how a run ended, once; False when it had ended. Who started it is told when it was no short one.
+
+    `cause` is the code of that for which its program failed; empty where it is not known, and where it did not fail.
+    """
     from workloads.runs.notices import tell_ended
 
     run = Run.objects.locked().get(pk=run_id)
     if run.is_over:
         return False
-    run.state, run.message = state, message[:600]
+    run.state, run.message, run.cause = state, message[:600], cause
     run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
     ran = attempts.finished(run, at=run.ended_at)
-    run.save(update_fields=["state", "message", "ended_at", *ran])
+    run.save(update_fields=["state", "message", "cause", "ended_at", *ran])
     tell_ended(run, now=now)
     webhooks.tell_ended(run, now=now)
     record(

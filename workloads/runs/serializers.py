@@ -19,6 +19,7 @@ from web.strict import (
     Text,
 )
 from workloads.api import WhySerializer
+from workloads.failures.causes import CHOICES
 from workloads.gpu_use.overall import use_told
 from workloads.gpu_use.serializers import RunUseSerializer
 from workloads.runs.held_until import TooFew
@@ -447,6 +448,14 @@ class RunShortSerializer(serializers.Serializer[Run]):
     state = serializers.ChoiceField(choices=STATES)
     is_over = serializers.BooleanField()
     message = serializers.CharField(help_text="What the cluster said; may be empty.")
+    cause = serializers.ChoiceField(
+        choices=CHOICES,
+        allow_blank=True,
+        help_text="Why its program failed, which `message` says in a sentence; empty where that is not known.",
+    )
+    advice = serializers.CharField(
+        help_text="What to do about the cause; empty without one."
+    )
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     gpus = serializers.IntegerField()
     created_at = serializers.DateTimeField()

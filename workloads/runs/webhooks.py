@@ -9,6 +9,7 @@ from accounts.api import TeamNameSerializer
 from notices.actions import tell_webhooks
 from notices.channels.events import WebhookEvent
 from web.output import OutputSerializer
+from workloads.failures.causes import CHOICES
 from workloads.runs.models import Run
 from workloads.runs.states import OVER, State
 
@@ -30,6 +31,11 @@ class RunEventSerializer(OutputSerializer[Run]):
     flavor = serializers.CharField(source="flavor.name", default=None, allow_null=True)
     gpus = serializers.IntegerField()
     state = serializers.ChoiceField(choices=STATES)
+    cause = serializers.ChoiceField(
+        choices=CHOICES,
+        allow_blank=True,
+        help_text="Why its program failed; empty where that is not known.",
+    )
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(
         allow_null=True, help_text="Null for one that never began."

@@ -264,6 +264,8 @@ def _container(
         "env": [*variables(run), *own],
         "resources": {"requests": resources, "limits": dict(resources)},
         "securityContext": RESTRICTED,
+        # Its last lines then tell why it failed, also where its log can be read no more.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     }
 

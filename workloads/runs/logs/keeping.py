@@ -13,6 +13,7 @@ from provisioning.delivery import client_for
 from reconciling.sweeping import for_each
 from web.refusals import Away, Conflict
 from workloads.freshness import COPIES_LAG
+from workloads.runs.logs.causes import learn_cause
 from workloads.runs.logs.reading import TAIL, KeptSource, Line, Source, read_log
 from workloads.runs.models import Attempt, KeptLog, Run
 from workloads.runs.pods import PodSeen, pods_of
@@ -82,8 +83,13 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
         chain.from_iterable(of_each),
         now=now,
         each=LONGEST_PASS_SECONDS,
-        kept=lambda run: Run.objects.filter(pk=run.pk).update(logs_kept_at=now()),
+        kept=lambda run: _note_kept(run, now=now()),
     )
+
+
+def _note_kept(run: Run, *, now: datetime) -> None:
+    learn_cause(run.pk)
+    Run.objects.filter(pk=run.pk).update(logs_kept_at=now)
 
 
 def keep_of_ending(*, now: Callable[[], datetime]) -> None:

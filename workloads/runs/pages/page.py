@@ -18,6 +18,7 @@ from ui.amounts import ago, duration, gpus, moment, span, usd
 from ui.parts import (
     Badge,
     BeforeAfter,
+    Cell,
     Entry,
     Fact,
     Figure,
@@ -30,15 +31,14 @@ from ui.parts import (
     in_time,
 )
 from workloads.explanations import Explanation
+from workloads.failures.causes import Code
 from workloads.gpu_use.overall import Overall
-from workloads.reasons.limits import MORE_TIME
-from workloads.reasons.sources import CHANGE_SOURCE
 from workloads.runs.held_until import (
     too_few_for_plan,
     too_few_words,
 )
 from workloads.runs.models import Run
-from workloads.runs.pages.steps import again_link, ask_for, wait_of
+from workloads.runs.pages.steps import ask_for, wait_of
 from workloads.runs.planning.maintained import maintenance_stop_of
 from workloads.runs.planning.plan import Plan, topology_of
 from workloads.runs.planning.resuming import ChangedPlan
@@ -218,7 +218,7 @@ def sentence_of(seen: RunSeen) -> str:
     run = seen.run
     if run.is_over:
         why = "" if run.says_how_it_ended else run.message
-        return " ".join(filter(None, (run.end_words, why)))
+        return " ".join(filter(None, (run.end_words, why, run.advice)))
     if run.is_being_stopped:
         return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."
     if run.sent_at is None:
@@ -237,31 +237,6 @@ def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
     if why is None or run.is_over or why.code == "running":
         return None
     return wait_of(why, run.tenancy, run=run.pk, flavor=run.flavor, now=now)
-
-
-def mending_of(run: Run) -> Link | None:
-    """Where the cause is put right of a run that never began, or had too little time; None for any other."""
-    is_held_up = run.state == State.FAILED and run.started_at is None and run.held_up
-    if run.state == State.REFUSED or is_held_up:
-        return {
-            "label": "Change it and submit it again",
-            "href": again_link(run.team.slug, run.pk),
-        }
-    if (
-        run.state == State.FAILED
-        and run.started_at is None
-        and run.submission["repository"]
-    ):
-        return {
-            "label": CHANGE_SOURCE.label,
-            "href": f"{again_link(run.team.slug, run.pk)}#id_git_url",
-        }
-    if run.was_stopped_at_limit:
-        return {
-            "label": MORE_TIME.label,
-            "href": f"{again_link(run.team.slug, run.pk)}#id_minutes",
-        }
-    return None
 
 
 def keeping_of(seen: RunSeen, now: datetime) -> Link | None:
@@ -488,7 +463,7 @@ def _row(run: Run, template: str, now: datetime) -> Row:
                 # Of several runs of one title it tells which one this is.
                 "sub": f"{run.name} · {run.requester.name} · {template}",
             },
-            _state_of(run, now),
+            _state_cell(run, now),
             gpus(run.gpus, run.flavor.kind) if run.flavor else "none",
             run.created_at,
             span(run.ran(now)) if run.started_at else "–",
@@ -522,6 +497,12 @@ def _time_words(run: Run, now: datetime) -> str:
     limit = run.limit_at
     until = "" if limit is None else f", until {moment(limit, now)} at the latest"
     return f"runs for {span(now - run.running_since)}{until}"
+
+
+def _state_cell(run: Run, now: datetime) -> Cell:
+    state = _state_of(run, now)
+    label = Code(run.cause).label if run.cause else ""
+    return {"tone": state["tone"], "word": state["word"], "sub": label}
 
 
 def _state_of(run: Run, now: datetime) -> Badge:

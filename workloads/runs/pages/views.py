@@ -40,6 +40,7 @@ from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import KeptLog, Run
 from workloads.runs.pages import page
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
+from workloads.runs.pages.mending import mending_of
 from workloads.runs.pages.next_size import next_size_of
 from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
 from workloads.runs.planning.early_stops import early_stop_words
@@ -157,7 +158,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "story": page.story_of(seen, may_read=may_stop, now=now),
         # What renews itself every two seconds stands below it.
         "ends": "" if is_poll else early_stop_words(found, now),
-        "mending": page.mending_of(found) if is_member else None,
+        "mending": mending_of(found) if is_member else None,
         "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),

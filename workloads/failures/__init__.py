@@ -1,0 +1,1 @@
+"""Why a program failed: what happened, in a sentence, and what to change."""

@@ -1,0 +1,46 @@
+"""Why a run failed, by the log that is kept of it: torchrun writes so much at the end that its pods tell too little."""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from workloads.failures.causes import Cause, Code
+from workloads.failures.signs import cause_in
+from workloads.runs.models import KeptLog, Run
+from workloads.runs.states import State
+
+# Nothing is known, which any cause is better than.
+UNKNOWN = 3
+
+
+@transaction.atomic
+def learn_cause(run_id: int) -> None:
+    """Write down why a run failed where its kept logs say it more clearly than its pods did."""
+    run = Run.objects.locked().get(pk=run_id)
+    if run.state != State.FAILED or run.was_stopped_at_limit:
+        return
+    logs = list(run.kept_logs.filter(attempt=run.run_attempts.last()))
+    told = min(_told(logs), key=lambda one: (one[0].vagueness, one[1]), default=None)
+    if told is None or told[0].vagueness > _vagueness(run):
+        return
+    cause, _, label = told
+    where = f" It began in {label}." if len(logs) > 1 else ""
+    run.cause, run.message = cause.code, f"{cause.what}{where}"
+    run.save(update_fields=["cause", "message"])
+
+
+def _told(logs: list[KeptLog]) -> Iterator[tuple[Cause, str, str]]:
+    """The cause that each log tells, the place of its line, which begins with its time, and what the pod is called."""
+    for one in logs:
+        places, texts = zip(
+            *(line.split(" ", 1) for line in one.lines.split("\n")), strict=True
+        )
+        found = cause_in(texts)
+        if found is not None:
+            yield found[1], places[found[0]], one.label
+
+
+def _vagueness(run: Run) -> int:
+    if not run.cause:
+        return UNKNOWN
+    return Cause(Code(run.cause), "", follows=run.cause == Code.WORKERS).vagueness
