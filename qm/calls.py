@@ -129,6 +129,8 @@ class Portal:
         while found["next"] and (most is None or len(found["results"]) < most):
             # The cursor alone: the token goes to no other host than the one that was signed in to.
             cursor = dict(parse_qsl(urlsplit(found["next"]).query))["cursor"]
+            if most is not None:
+                wanted = min(most - len(found["results"]), LARGEST_PAGE)
             asked = {**query, "limit": wanted, "cursor": cursor}
             page = self._call("GET", path, query=asked, attempts=self._attempts)
             found = {

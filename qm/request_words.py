@@ -196,7 +196,8 @@ def questions(found: Named) -> Iterator[str]:
 
 def _cost(found: Named) -> str:
     """What it costs in all; of what was granted for less, beside that as asked."""
-    granted, asked = found["approved_usd"], found["usd"]
+    # A portal of before does not tell what was approved.
+    granted, asked = found.get("approved_usd"), found["usd"]
     if granted is None or granted == asked:
         return f"{usd(asked)} in all: {found['formula']}"
     return f"{usd(granted)} in all; {usd(asked)} as asked: {found['formula']}"

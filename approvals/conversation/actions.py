@@ -56,6 +56,7 @@ def edit(
     wanted = locked(wanted.going_on_from(request.renews), person=by, now=now)
     now = clock.after_waiting(now)
     renewing.check(wanted, now=now, own=request.pk)
+    renewing.check_no_more(request, wanted, now=now)
     judged = judge(wanted, person=by, now=now, own=request.hold_id)
     check_answer(judged.answer, reason=wanted.reason, field=wanted.spec.counted)
     fields = content(wanted, judged, now=now)

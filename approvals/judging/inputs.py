@@ -19,7 +19,6 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Coalesce, Greatest
 from pydantic import TypeAdapter
 
@@ -53,14 +52,14 @@ MOMENT = timedelta(seconds=1)
 GPUS_GIVEN = F("count") * F("request__gpus") / F("request__count")
 
 
-def _counted() -> CombinedExpression:
+def _counted() -> Greatest:
     """GPUs that a verdict gives but for those that go on under a renewal, which count where the policy granted that."""
     renewed = Decision.objects.filter(
         request__renews=OuterRef("request"), by=None, verdict=Decision.Verdict.APPROVE
     )
-    return GPUS_GIVEN - Coalesce(
-        total(renewed, Sum(GPUS_GIVEN), by="request__renews"), 0
-    )
+    go_on = Coalesce(total(renewed, Sum(GPUS_GIVEN), by="request__renews"), 0)
+    # Less than nothing would make room for more than the limits allow.
+    return Greatest(GPUS_GIVEN - go_on, 0)
 
 
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:

@@ -19,7 +19,7 @@ from approvals.requests.wanted import Wanted, priced
 from approvals.states import State
 from audit.actors import Actor
 from catalogue.offerings import OFFERINGS
-from ui.amounts import duration
+from ui.amounts import duration, gpus
 from web.refusals import BadInput, Conflict
 
 USUAL_DAYS = 7
@@ -114,6 +114,20 @@ def check(wanted: Wanted, *, now: datetime, own: int = 0) -> None:
     waiting = waiting_for(wanted.renews, but=own)
     if waiting is not None:
         raise Conflict(waits_words(waiting), code="renewal_waits")
+
+
+def check_no_more(request: Request, wanted: Wanted, *, now: datetime) -> None:
+    """Refuse to change a renewal to more GPUs than are held, which are to be judged by themselves; raises BadInput.
+
+    They would cost from now on, and be there when their cluster has them, unlike those that go on.
+    """
+    held = request.renews and held_under(request.renews, now=now)
+    if held and wanted.gpus > held.gpus:
+        raise BadInput(
+            f"{gpus(held.gpus)} can be kept longer, as no more are held. Ask for others by themselves.",
+            code="only_what_is_held",
+            field=wanted.spec.counted,
+        )
 
 
 def check_not_given_back(wanted: Wanted) -> None:

@@ -26,9 +26,14 @@ def main(versions: Mapping[str, Any], component: Component) -> str:
 
 
 def lowest(versions: Mapping[str, Any], component: Component) -> str:
-    """The oldest version among the nodes: what all of them can do; empty where none tells one."""
+    """The oldest version among the nodes: what all of them can do; empty where one of them tells none.
+
+    Of very many versions not all are kept, and so the oldest may not be known, either.
+    """
     found = _named(versions, component)
-    return min(found, key=_order) if found else ""
+    told = sum(one["nodes"] for one in counts(versions, component) if one["version"])
+    is_whole = bool(found) and told == versions.get("nodes")
+    return min(found, key=_order) if is_whole else ""
 
 
 def minority(versions: Mapping[str, Any], component: Component) -> str:

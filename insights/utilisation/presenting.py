@@ -58,7 +58,7 @@ def trend_words(weeks: Sequence[Week]) -> str:
     if late is None:
         return ""
     before = "" if early is None else f", {_percent(early)} in the four before"
-    return f"Work used {_percent(late)} of what was held in the last four whole weeks{before}."
+    return f"Work used {_percent(late)} of the GPU-hours that were measured in the last four whole weeks{before}."
 
 
 def bars_cell(history: History | None, number: int) -> Content:

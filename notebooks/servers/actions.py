@@ -243,8 +243,15 @@ def start(
         raise Conflict(refused, code="profile_retired")
     _refuse_many(by, TOO_MANY)
     _take(server, _checked(tenancy, server.profile.slug, server.options, secrets))
-    server.secrets = [one.as_json for one in secrets]
     _name_anew(server, hub)
+    if secrets and not server.name:
+        raise BadInput(
+            "Its hub gives variables to servers with a name alone, and this one has none. Launch another notebook with "
+            "them.",
+            code="unnamed_server",
+            field="secrets",
+        )
+    server.secrets = [one.as_json for one in secrets]
     server.state, server.message = State.STARTING, ""
     server.launched_at, server.stopped_at, server.stopped_by, server.stop_reason = (
         now,

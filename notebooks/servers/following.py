@@ -191,6 +191,7 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
         "stopped_at": None,
         "stopped_by": None,
         "stop_reason": "",
+        "secret_missed_at": None,
         "gpu_busy_at": None,
         "gpu_measured_since": None,
         "gpu_measured_at": None,

@@ -26,7 +26,9 @@ GIVEN_UP = "It waited for 10 minutes. Make the Secret with kubectl, then start i
 
 
 def missing_secret(server: NotebookServer, *, now: datetime) -> str:
-    """Which Secret or key the pod of a server waits for, in a sentence; empty where it waits for none, or nobody says.
+    """Which Secret or key the pod of a server waits for, in a sentence; empty where it waits for none.
+
+    Where the cluster does not say it, it is what was known: an answer that does not come takes nothing back.
 
     It calls the cluster, unless that is left alone after failures, and not at all for a server without variables.
     """
@@ -40,7 +42,9 @@ def missing_secret(server: NotebookServer, *, now: datetime) -> str:
         about="its pod",
         now=now,
     )
-    own = [one for one in pods or () if server.is_pod(str(one["metadata"]["name"]))]
+    if pods is None:
+        return server.message if server.secret_missed_at is not None else ""
+    own = [one for one in pods if server.is_pod(str(one["metadata"]["name"]))]
     complaints = (text for pod in own for text in _complaints(pod))
     return next(filter(None, map(lacking_secret, complaints)), "")
 

@@ -129,6 +129,7 @@ def _is_lacking(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) ->
             now=now(),
             message=never,
             observed_generation=server.generation,
+            secret_missed_at=None,
         )
         return True
     missing = lacking(server, now=now())
@@ -160,8 +161,14 @@ def _watch(lease: Lease[NotebookServer], client: JupyterHub, now: Clock) -> None
         why = client.failure(server.username, server.name)
         if is_for_room(server, why):
             # Another pod was faster: it is started anew.
-            begun = {"observed_generation": server.generation - 1, "message": why[:600]}
-            lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=WAITS, **begun)
+            lease.finish(
+                requeue_at=now() + PATIENT,
+                now=now(),
+                attempts=WAITS,
+                observed_generation=server.generation - 1,
+                message=why[:600],
+                secret_missed_at=None,
+            )
             return
         told = {"message": (why or NO_REASON)[:600], "secret_missed_at": None}
         _end(lease, State.FAILED, now=now(), **told)
@@ -221,7 +228,10 @@ def _failed(
     wait = RETRIES.wait(
         server.attempts, chance=_random.random(), retry_after=retry_after
     )
-    lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
+    # What a start waits for its owner can change, unlike this.
+    is_waiting = server.secret_missed_at is not None
+    message = server.message if is_waiting else error.message[:600]
+    lease.finish(requeue_at=now + wait, now=now, message=message)
 
 
 @transaction.atomic

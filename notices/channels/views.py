@@ -71,16 +71,16 @@ def webhook_new(request: HttpRequest) -> HttpResponse:
     status = 422
     if request.method == "POST" and form.is_valid():
         values = dict(form.cleaned_data)
+        body = {name: str(value) for name, value in values.items()}
         made = list[tuple[Channel, str]]()
 
         def add() -> str:
-            target = channel_actions.checked(values.pop("url"), way=Way.WEBHOOK)
             made.append(webhook_actions.add_webhook(target=target, by=person, **values))
             return reverse("channel", args=[made[0][0].pk])
 
         key = request.POST.get("token", "") or new_key()
-        body = {name: str(value) for name, value in values.items()}
         try:
+            target = channel_actions.checked(values.pop("url"), way=Way.WEBHOOK)
             page = once(person, route="page:webhook", key=key, body=body, action=add)
         except Refused as refusal:
             status = add_refusal(form, refusal)

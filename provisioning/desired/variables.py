@@ -9,7 +9,7 @@ MAX_SECRETS = 20
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 # As Kubernetes names a Secret, and a key of one.
 SECRET = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
-SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}", re.ASCII)
+SECRET_KEY = re.compile(r"(?!\.\.|\.$)[A-Za-z0-9._-]{1,253}", re.ASCII)
 # What would change which code runs, or what the cluster itself tells a container.
 RESERVED = (
     "LD_",

@@ -463,6 +463,25 @@ def test_a_renewal_is_not_changed_to_an_earlier_end_nor_when_nothing_is_held(
         )
 
 
+def test_a_renewal_changed_while_it_waits_is_for_no_more_than_is_held(
+    scene: Scene,
+) -> None:
+    """Of those on top the limits of GPUs without people, and what they cost from now on, would not be known."""
+    factories.policy(SHORT, now=NOW)
+    first = scene.ask(2)
+    second = renew(scene, first)
+    more = replace(scene.wanted(4, days=10), renews=None)
+    with pytest.raises(BadInput) as refused:
+        edit(second.pk, more, by=scene.ada, expected_version=second.version, now=LATER)
+    assert (refused.value.code, refused.value.field) == ("only_what_is_held", "gpus")
+    assert "2 GPUs can be kept longer" in refused.value.message
+    fewer = scene.wanted(1, days=10)
+    edited = edit(
+        second.pk, fewer, by=scene.ada, expected_version=second.version, now=LATER
+    )
+    assert edited.gpus == 1
+
+
 def test_what_is_held_of_another_kind_never_goes_over(scene: Scene) -> None:
     h100 = factories.flavor(scene.flavor.cluster, "h100")
     first = scene.ask(2)

@@ -109,10 +109,10 @@ def test_the_last_four_whole_weeks_are_compared_with_those_before(scene: Scene) 
     measured(scene, 4, weeks_ago=0, days=5)
     [found] = history_of(Allocation.objects.all(), now=NOW)
     assert trend_words(found.weeks) == (
-        "Work used 50 % of what was held in the last four whole weeks, 12 % in the four before."
+        "Work used 50 % of the GPU-hours that were measured in the last four whole weeks, 12 % in the four before."
     )
     assert trend_words(found.weeks[-4:]) == (
-        "Work used 75 % of what was held in the last four whole weeks."
+        "Work used 75 % of the GPU-hours that were measured in the last four whole weeks."
     )
     assert trend_words(found.weeks[:4]) == ""
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.test import Client
 from django.utils import timezone
+from starlette.responses import JSONResponse
 
 from accounts.models import User
 from audit.models import Event
@@ -349,12 +351,45 @@ def test_what_another_notebook_waits_for_is_not_its_own(
     assert worked_on(without).message == worked_on(other).message == ""
 
 
-def test_a_cluster_that_does_not_answer_says_nothing_of_it(
+def test_a_cluster_that_does_not_answer_takes_nothing_back(
+    tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
+) -> None:
+    """The ten minutes would begin anew, and on a cluster that fails now and then its GPUs be held for ever."""
+    server = worked_on(launch(tenancy, ada, TOKEN))
+    make_pod(kubernetes, server)
+    seen(server, MISSING)
+    since = server.secret_missed_at
+    assert since is not None
+    kubernetes.fail("/pods", status=500)
+    server = worked_on(server, at=since + timedelta(minutes=9))
+    assert (server.message, server.secret_missed_at) == (MISSING, since)
+    server = worked_on(server, at=since + timedelta(minutes=10))
+    assert server.state == State.FAILED
+
+
+def test_a_hub_that_fails_once_does_not_hide_which_secret_is_waited_for(
     tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
 ) -> None:
     server = worked_on(launch(tenancy, ada, TOKEN))
     make_pod(kubernetes, server)
     seen(server, MISSING)
-    kubernetes.fail("/pods", status=500)
-    assert worked_on(server).message == ""
-    assert server.state == State.STARTING
+    hub.away = JSONResponse({"message": "busy"}, 503)
+    assert worked_on(server).message == MISSING
+
+
+def test_a_server_without_a_name_gets_none_as_its_hub_would_give_it_none(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    """A page that names them beside a notebook that comes up without them would be worse than a refusal."""
+    hub.start_inside(str(ada.oid), "", {"profile": f"cpu--{tenancy.namespace}"})
+    follow(now=timezone.now)
+    hub.end("")
+    follow(now=timezone.now)
+    server = NotebookServer.objects.get()
+    browser = Client()
+    browser.force_login(ada)
+    assert "variables from Secrets" not in browser.get(f"/notebooks/{server.pk}").text
+    with pytest.raises(BadInput) as refused:
+        actions.start(server.pk, by=ada, now=timezone.now(), secrets=[TOKEN])
+    assert (refused.value.code, refused.value.field) == ("unnamed_server", "secrets")
+    assert actions.start(server.pk, by=ada, now=timezone.now()).secrets == []

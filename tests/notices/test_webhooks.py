@@ -17,8 +17,9 @@ from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
 from checks.secrecy import SHAPES
-from connectors.webhooks import Gone
+from connectors.webhooks import Gone, Target
 from notices.actions import tell_webhooks
+from notices.channels import actions as channel_actions
 from notices.channels import webhook_actions
 from notices.channels.events import SUBSCRIBABLE, WebhookEvent
 from notices.channels.signing import OVERLAP, new_secret
@@ -119,6 +120,24 @@ def verified(got: dict[str, Any], secret: str) -> list[bool]:
         return True
 
     return [fits(signature) for signature in signatures(got)]
+
+
+def test_the_host_of_a_new_one_is_looked_up_in_no_transaction(
+    client: Client,
+    priya: User,
+    receiver: Running,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    around, checked = len(connection.savepoint_ids), channel_actions.checked
+    inside = list[int]()
+
+    def seen(url: str, *, way: str) -> Target:
+        inside.append(len(connection.savepoint_ids) - around)
+        return checked(url, way=way)
+
+    monkeypatch.setattr(channel_actions, "checked", seen)
+    assert client.post(f"{LIST}webhooks/new", given(receiver)).status_code == 201
+    assert inside == [0]
 
 
 def test_a_lead_adds_a_webhook_is_shown_its_secret_once_and_tries_it(

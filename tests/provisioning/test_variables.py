@@ -49,6 +49,8 @@ def test_who_cannot_set_a_variable_is_named() -> None:
         ("", "token", "no name of a Secret"),
         ("huggingface", "k" * 254, "no key of a Secret"),
         ("huggingface", "a/b", "no key of a Secret"),
+        ("huggingface", ".", "no key of a Secret"),
+        ("huggingface", "..data", "no key of a Secret"),
     ],
 )
 def test_secrets_and_keys_are_called_as_in_kubernetes(

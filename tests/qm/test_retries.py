@@ -733,6 +733,22 @@ def test_a_list_goes_on_at_the_portal_that_one_is_signed_in_to(
     assert portal.sent("GET runs/")[1].address.endswith("&limit=100&cursor=abc%3D")
 
 
+def test_a_list_has_as_many_rows_as_were_asked_for_and_goes_on_behind_them(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    link = "https://portal.example.com/api/v1/runs/?limit=100&cursor=abc"
+    behind = "https://portal.example.com/api/v1/runs/?limit=50&cursor=def"
+    portal.answers["GET runs/"] = [
+        Answer(body={"next": link, "previous": None, "results": [RUN] * 100}),
+        Answer(body={"next": behind, "previous": link, "results": [RUN] * 50}),
+    ]
+    found = terminal.json("list", "--limit", "150")
+    assert (len(found["results"]), found["next"]) == (150, behind)
+    first, second = (one.address for one in portal.sent("GET runs/"))
+    assert "limit=100" in first
+    assert second.endswith("limit=50&cursor=abc")
+
+
 @pytest.mark.parametrize(
     ("location", "said"),
     [

@@ -61,6 +61,14 @@ def test_nodes_that_do_not_tell_are_told() -> None:
     assert driver_words(seen("", "", cuda="13.0")) == "CUDA up to 13.0"
 
 
+def test_what_all_nodes_can_do_is_known_once_all_of_them_tell() -> None:
+    assert lowest(seen("570.1", "550.1"), DRIVER) == "550.1"
+    assert lowest(seen("570.1", "550.1", ""), DRIVER) == ""
+    # The oldest may be among those that are not kept.
+    many = seen(*(f"570.{number}" for number in range(2, 22)))
+    assert lowest(many, DRIVER) == ""
+
+
 def test_very_many_versions_are_counted_together() -> None:
     one_each = seen("570.1", "570.1", *(f"570.{number}" for number in range(2, 22)))
     assert minority(one_each, DRIVER) == (
