@@ -291,6 +291,11 @@ class Run(Row, Leased):
         return bool(self.message) and is_all
 
     @property
+    def last_attempt(self) -> "Attempt | None":
+        """The one that goes on, or that it ended with; None of what was let in again and never ran."""
+        return self.run_attempts.filter(why="").last()
+
+    @property
     def advice(self) -> str:
         """What to do about the cause for which it failed; empty where none is known."""
         return Code(self.cause).advice if self.cause else ""

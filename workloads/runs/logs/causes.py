@@ -19,9 +19,10 @@ def learn_cause(run_id: int) -> None:
     run = Run.objects.locked().get(pk=run_id)
     if run.state != State.FAILED or run.was_stopped_at_limit:
         return
-    logs = list(run.kept_logs.filter(attempt=run.run_attempts.last()))
+    known = _vagueness(run)
+    logs = list(run.kept_logs.filter(attempt=run.last_attempt))
     told = min(_told(logs), key=lambda one: (one[0].vagueness, one[1]), default=None)
-    if told is None or told[0].vagueness > _vagueness(run):
+    if told is None or not known or told[0].vagueness > known:
         return
     cause, _, label = told
     where = f" It began in {label}." if len(logs) > 1 else ""
@@ -41,6 +42,7 @@ def _told(logs: list[KeptLog]) -> Iterator[tuple[Cause, str, str]]:
 
 
 def _vagueness(run: Run) -> int:
+    """How vague what is known of it is; 0 for what needs no log any more."""
     if not run.cause:
         return UNKNOWN
     return Cause(Code(run.cause), "", follows=run.cause == Code.WORKERS).vagueness

@@ -170,7 +170,7 @@ def _keep(
     until = time.monotonic() + seconds
     cluster = run.cluster
     client = client_for(cluster)
-    attempt = attempt or run.run_attempts.filter(why="").last()
+    attempt = attempt or run.last_attempt
     for pod in _chosen(pods_of(run)):
         if time.monotonic() > until:
             return False

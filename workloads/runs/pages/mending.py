@@ -17,7 +17,7 @@ FIELD_OF_CAUSE: Mapping[Code, tuple[str, str]] = {
     Code.MEMORY: ("Give it more memory", "memory"),
     Code.SHARED_MEMORY: ("Give it more memory", "memory"),
     Code.DRIVER: ("Choose another image", "image"),
-    Code.NO_GPU: ("Give it a GPU", "gpus"),
+    Code.NO_GPU: ("Change its GPUs or its image", "gpus"),
     Code.MODULE: ("Choose another image", "image"),
     Code.COMMAND: ("Choose another image", "image"),
     Code.FILE: ("Mount the volume that has it", "claims"),
