@@ -48,7 +48,7 @@ class Claims:
     """What a checked token says; people are known by (`tid`, `oid`), everything else is for reading.
 
     `groups` is empty and `groups_overage` True when the token had no room: ask Graph then. When it expires is told of
-    an access token alone.
+    an access token alone, as is `client_id`: the application that asked for it.
     """
 
     oid: str
@@ -63,6 +63,7 @@ class Claims:
     sid: str = ""
     scopes: tuple[str, ...] = ()
     app_only: bool = False
+    client_id: str = ""
     expires_at: datetime | None = None
 
 
@@ -316,6 +317,10 @@ def _claims(body: Mapping[str, Any]) -> Claims:
         sid=str(body.get("sid") or ""),
         scopes=tuple(str(body.get("scp") or "").split()),
         app_only=body.get("idtyp") == "app",
+        # A v1 token names it in `appid`, a v2 token in `azp`; the other one would be somebody's own claim.
+        client_id=str(
+            body.get("appid" if body.get("ver") == "1.0" else "azp") or ""
+        ).lower(),
     )
 
 

@@ -21,6 +21,7 @@ from sandbox.entra.graph_app_roles import AppRoles
 from sandbox.entra.graph_groups import Groups
 from sandbox.entra.graph_people import People
 from sandbox.entra.keys import SigningKey
+from sandbox.entra.pipelines import Pipeline
 from sandbox.entra.refusals import GraphRefusal, graph_error
 from sandbox.entra.switches import Faults, Switches
 from sandbox.entra.token import TokenEndpoint
@@ -36,8 +37,9 @@ def _secret() -> str:
 class EntraSandbox:
     """One tenant with one application, served as `app` at `base` (https://localhost:PORT).
 
-    A world with Azure has a second one, the `daemon`, by which programs call it with `azure_secret`. With
-    `browser_base`, metadata sends browsers there for sign-in and sign-out: `browser_app`, plain HTTP.
+    A world with Azure has a second one, the `daemon`, by which programs call it with `azure_secret`; the `pipeline` is
+    one that calls the portal with the token of its workflow. With `browser_base`, metadata sends browsers there for
+    sign-in and sign-out: `browser_app`, plain HTTP.
     """
 
     world: World
@@ -60,6 +62,7 @@ class EntraSandbox:
         self.callers = Callers(self.issuer, self.admin_secret)
         azure = self.world.azure
         self.daemon = Daemon(self.issuer, azure, self.azure_secret) if azure else None
+        self.pipeline = Pipeline(self.issuer)
         faults = Faults(_nothing)
         self.metadata = Metadata(self.issuer, self.browser_base or self.base)
         codes = Codes()
@@ -120,7 +123,9 @@ class EntraSandbox:
 
     def _entra(self, codes: Codes) -> list[BaseRoute]:
         metadata, tenant = self.metadata, self.metadata.in_tenant
-        token = TokenEndpoint(self.issuer, codes, self.client_secret, self.daemon)
+        token = TokenEndpoint(
+            self.issuer, codes, self.client_secret, self.pipeline, self.daemon
+        )
         return [
             Route("/common/discovery/instance", metadata.instances),
             Route(

@@ -1,21 +1,14 @@
 """The application by which a program calls Azure: it has a secret, or shows a token of its cluster instead."""
 
 import hmac
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import jwt
-
 from sandbox.azure_world import FEDERATED_SUBJECT, AzureSpec
 from sandbox.entra.errors import Refusal
+from sandbox.entra.federation import FederatedCredential, is_assertion
 from sandbox.entra.tokens import ARM, Issuer
-
-EXCHANGE = "api://AzureADTokenExchange"
-JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-# A federated token of the sandbox has no cluster that renews it: it lasts.
-FEDERATED_LIFETIME = 365 * 86400
 
 
 @dataclass(frozen=True)
@@ -47,37 +40,20 @@ class Daemon:
 
     def federated_token(self, **claims: Any) -> str:
         """Return what a cluster puts into a pod of the portal; `claims` bend it."""
-        now = int(time.time())
-        usual = {"iss": self.cluster_issuer, "sub": FEDERATED_SUBJECT, "aud": EXCHANGE}
-        return self.issuer.key.sign(
-            {**usual, "iat": now, "nbf": now, "exp": now + FEDERATED_LIFETIME, **claims}
+        return self._credential.token(**claims)
+
+    @property
+    def _credential(self) -> FederatedCredential:
+        return FederatedCredential(
+            self.issuer.key, self.cluster_issuer, FEDERATED_SUBJECT
         )
 
     def _authenticate(self, form: Mapping[str, str]) -> None:
-        if form.get("client_assertion_type") == JWT_BEARER:
-            self._check(form.get("client_assertion", ""))
+        if is_assertion(form):
+            self._credential.check(form)
         elif not form.get("client_secret"):
             raise Refusal("invalid_client", 7000218, 401)
         elif not hmac.compare_digest(
             form["client_secret"].encode(), self.secret.encode()
         ):
             raise Refusal("invalid_client", 7000215, 401, client=self.spec.client_id)
-
-    def _check(self, assertion: str) -> None:
-        try:
-            claims = jwt.decode(
-                assertion,
-                self.issuer.key.public_pem,
-                algorithms=["RS256"],
-                audience=EXCHANGE,
-                issuer=self.cluster_issuer,
-                options={"require": ["exp", "aud", "iss", "sub"]},
-            )
-        except jwt.ExpiredSignatureError as error:
-            raise Refusal("invalid_client", 700024, 401) from error
-        except (jwt.InvalidAudienceError, jwt.InvalidIssuerError) as error:
-            raise Refusal("invalid_client", 700211, 401) from error
-        except jwt.InvalidTokenError as error:
-            raise Refusal("invalid_client", 50027, 401) from error
-        if claims["sub"] != FEDERATED_SUBJECT:
-            raise Refusal("invalid_client", 700213, 401, subject=str(claims["sub"]))

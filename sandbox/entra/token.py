@@ -15,6 +15,7 @@ from sandbox.entra.authorize import Codes, Grant
 from sandbox.entra.daemons import Daemon
 from sandbox.entra.errors import Refusal
 from sandbox.entra.keys import encode, encode_json
+from sandbox.entra.pipelines import Pipeline
 from sandbox.entra.tokens import GRAPH, LIFETIME, Issuer
 
 API_SCOPES = ("Requests.Read", "Requests.Ask", "Requests.Decide")
@@ -25,12 +26,13 @@ NO_STORE = {"Cache-Control": "no-store, no-cache", "Pragma": "no-cache"}
 class TokenEndpoint:
     """Knows the grants `authorization_code` and `client_credentials`; the application has one secret.
 
-    `daemon` is a second application, which only ever calls Azure.
+    `daemon` is a second application, which only ever calls Azure; `pipeline` a third, which calls the API.
     """
 
     issuer: Issuer
     codes: Codes
     secret: str
+    pipeline: Pipeline
     daemon: Daemon | None = None
 
     async def answer(self, request: Request) -> Response:
@@ -55,14 +57,17 @@ class TokenEndpoint:
             self._authenticate(form)
             return self._code(form)
         if grant == "client_credentials":
-            if (
-                self.daemon is not None
-                and form.get("client_id") == self.daemon.spec.client_id
-            ):
-                return _bearer(self.daemon.tokens(form))
-            self._authenticate(form)
-            return self._application(form.get("scope", ""))
+            return self._program(form)
         raise Refusal("unsupported_grant_type", 70003, grant=grant)
+
+    def _program(self, form: Mapping[str, str]) -> dict[str, Any]:
+        client = form.get("client_id")
+        if self.daemon is not None and client == self.daemon.spec.client_id:
+            return _bearer(self.daemon.tokens(form))
+        if client == self.pipeline.application.client_id:
+            return _bearer(self.issuer.key.sign(self.pipeline.tokens(form)))
+        self._authenticate(form)
+        return self._application(form.get("scope", ""))
 
     def _authenticate(self, form: Mapping[str, str]) -> None:
         client = form.get("client_id", "")

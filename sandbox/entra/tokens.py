@@ -24,6 +24,14 @@ LIFETIME = 3600
 SERVICE_PRINCIPAL = "33333333-3333-4333-8333-333333333333"
 
 
+@dataclass(frozen=True)
+class Application:
+    """An application of the tenant and its service principal, whose ids stand in its tokens."""
+
+    client_id: str
+    principal_id: str
+
+
 @dataclass
 class Issuer:
     """Mints the tokens of one tenant for one application; `api_version` is requestedAccessTokenVersion.
@@ -82,27 +90,35 @@ class Issuer:
         }
 
     def api_token(
-        self, person: Person | None, scope: str, version: int | None = None
+        self,
+        person: Person | None,
+        scope: str,
+        version: int | None = None,
+        application: Application | None = None,
     ) -> dict[str, Any]:
-        """Return the claims of an access token for the API; without a person, of the application itself."""
+        """Return the claims of an access token for the API.
+
+        Without a person it is of an application: this one, or that which people sign in to.
+        """
         version = version or self.api_version
+        caller = application or Application(self.client, SERVICE_PRINCIPAL)
         if version == 1:
             claims = {
                 "aud": f"api://{self.client}",
                 **self._lifetime(self.v1),
                 "ver": "1.0",
-                "appid": self.client,
+                "appid": caller.client_id,
             }
         else:
             claims = {
                 "aud": self.client,
                 **self._lifetime(self.v2),
                 "ver": "2.0",
-                "azp": self.client,
+                "azp": caller.client_id,
             }
         claims["appidacr" if version == 1 else "azpacr"] = "1"
         if person is None:
-            return {**claims, **self._application(), "idtyp": "app"}
+            return {**claims, **_principal(caller.principal_id), "idtyp": "app"}
         named = "unique_name" if version == 1 else "preferred_username"
         mine = {"name": person.name, named: person.mail, "scp": scope}
         return {**claims, **self._identity(person), **self._groups(person), **mine}
@@ -118,7 +134,7 @@ class Issuer:
         if person is None:
             return {
                 **claims,
-                **self._application(),
+                **_principal(SERVICE_PRINCIPAL),
                 "idtyp": "app",
                 "roles": list(GRAPH_ROLES),
             }
@@ -158,13 +174,6 @@ class Issuer:
             **({"roles": roles} if roles else {}),
         }
 
-    def _application(self) -> dict[str, Any]:
-        return {
-            "oid": SERVICE_PRINCIPAL,
-            "sub": SERVICE_PRINCIPAL,
-            "uti": encode(uuid.uuid4().bytes),
-        }
-
     def _groups(self, person: Person) -> dict[str, Any]:
         groups = self.directory.groups_of(person.oid)
         if len(groups) <= MOST_GROUPS:
@@ -174,6 +183,10 @@ class Issuer:
             "_claim_names": {"groups": "src1"},
             "_claim_sources": {"src1": {"endpoint": endpoint}},
         }
+
+
+def _principal(oid: str) -> dict[str, Any]:
+    return {"oid": oid, "sub": oid, "uti": encode(uuid.uuid4().bytes)}
 
 
 def login_hint(person: Person) -> str:
