@@ -226,7 +226,7 @@ class TokenEndpoint(mixins.ListModelMixin, Endpoint):
 
     def _make(self, wanted: dict[str, Any]) -> replay.Answer:
         token, secret = actions.create_token(
-            user=self.caller, now=timezone.now(), parent=_maker(self), **wanted
+            user=self.caller, now=timezone.now(), parent=maker_of(self), **wanted
         )
         return _told_once(self.shown(token, TokenSerializer), secret)
 
@@ -260,7 +260,7 @@ class TeamTokenEndpoint(mixins.ListModelMixin, Endpoint):
             team=team,
             by=self.caller,
             now=timezone.now(),
-            parent=_maker(self),
+            parent=maker_of(self),
             **wanted,
         )
         return _told_once(self.shown(token, TeamTokenSerializer), secret)
@@ -270,11 +270,11 @@ class TeamTokenEndpoint(mixins.ListModelMixin, Endpoint):
         return get_object_or_404(rows, slug=self.kwargs["slug"])
 
 
-def _maker(endpoint: Endpoint) -> ApiToken:
-    """The personal token that makes another one, which ends with it; raises NoRight for one issued elsewhere."""
+def maker_of(endpoint: Endpoint) -> ApiToken:
+    """The personal token that makes something, which ends with it; raises NoRight for one issued elsewhere."""
     if endpoint.token is None:
         raise NoRight(
-            "Make tokens in the portal, or with a personal token.",
+            "Make this in the portal, or with a personal token.",
             code="not_with_this_token",
         )
     return endpoint.token

@@ -1,4 +1,4 @@
-"""Who calls the API: a personal token, an Entra access token for this API, or one of a plugin of Backstage."""
+"""Who calls the API: by a token of the portal, an Entra access token for this API, or one of a plugin of Backstage."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,9 +18,10 @@ from rest_framework.request import Request
 
 from accounts.directory import backstage
 from accounts.directory.client import entra
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Identity, User
 from accounts.tokens.models import SCOPES
 from connectors.backstage import is_of_backstage
+from connectors.entra import Claims
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from web.throttling import changes_nothing
 
@@ -29,14 +30,23 @@ if TYPE_CHECKING:  # the framework's views import this module through the settin
 
 LAST_USE_KNOWN_TO = timedelta(minutes=1)
 NOT_SIGNED_IN = "Sign in to the portal once before you use its API."
+ACTS_FOR_NO_TEAM = "This application acts for no team. A lead of the team adds its object id under Tokens."
+OTHER_IDS = (
+    "A team has named this application with another object id or client id than its token has. A lead of the team "
+    "removes it and adds it again under Tokens, with the object id of its enterprise application."
+)
 
 
 @dataclass(frozen=True)
 class IssuedToken:
-    """A token that Entra ID or Backstage issued: what it allows, as a personal token's scope, and until when."""
+    """A token that Entra ID or Backstage issued: what it allows, as a personal token's scope, and until when.
+
+    `identity` is the key of a team's identity, as which an application called.
+    """
 
     scope: str
     expires_at: datetime | None
+    identity: int | None = None
 
 
 class DirectoryAway(APIException):
@@ -71,7 +81,7 @@ class BearerAuthentication(BaseAuthentication):
             return _noted(user, token, f"token {token.name} ({token})")
         if is_of_backstage(secret):
             return _by_backstage(secret)
-        return _noted(*_by_entra(secret), "a token of Entra ID")
+        return _by_entra(secret)
 
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
@@ -117,7 +127,8 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A personal token (qm_…), an Entra token, or one that Backstage made for the portal.",
+            "description": "A token of a person or a team (qm_…), an Entra token of a person or of an application "
+            "that acts for a team, or one that Backstage made for the portal.",
         }
 
 
@@ -137,11 +148,16 @@ def _by_token(secret: str) -> tuple[User, ApiToken]:
     token = rows.filter(digest=ApiToken.hash_of(secret)).first()
     if token is None or token.user.is_blocked:
         raise AuthenticationFailed("This token is unknown, expired or revoked.")
-    if token.last_used_at is None or now - token.last_used_at > LAST_USE_KNOWN_TO:
+    _note_use(token, now=now)
+    return token.user, token
+
+
+def _note_use(row: ApiToken | Identity, *, now: datetime) -> None:
+    """Write down that it was used, unless that was written within the minute."""
+    if row.last_used_at is None or now - row.last_used_at > LAST_USE_KNOWN_TO:
         # A database that is full or holds the row must not keep anybody from reading.
         with suppress(OperationalError):
-            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token.user, token
+            type(row)._default_manager.filter(pk=row.pk).update(last_used_at=now)
 
 
 def _by_entra(secret: str) -> tuple[User, IssuedToken]:
@@ -154,9 +170,33 @@ def _by_entra(secret: str) -> tuple[User, IssuedToken]:
             "This token is not one of ours or has expired."
         ) from error
     if claims.app_only:
-        raise AuthenticationFailed(NOT_SIGNED_IN)
+        return _by_identity(claims)
     scope = widest(claims.scopes, settings.ENV.entra_scopes)
-    return _known(claims.oid), IssuedToken(scope, claims.expires_at)
+    token = IssuedToken(scope, claims.expires_at)
+    return _noted(_known(claims.oid), token, "a token of Entra ID")
+
+
+def _by_identity(claims: Claims) -> tuple[User, IssuedToken]:
+    """The pipelines of the team for which this application acts; raises AuthenticationFailed where it is none's."""
+    rows = Identity.objects.live().of_application(
+        object_id=claims.oid, client_id=claims.client_id
+    )
+    named = list(rows)
+    identity = next((one for one in named if _is_of(one, claims)), None)
+    if identity is None:
+        raise AuthenticationFailed(OTHER_IDS if named else ACTS_FOR_NO_TEAM)
+    account = User.objects.filter(pipelines_of=identity.team_id, is_active=True).first()
+    if account is None:
+        raise AuthenticationFailed(ACTS_FOR_NO_TEAM)
+    _note_use(identity, now=timezone.now())
+    token = IssuedToken(identity.scope, claims.expires_at, identity=identity.pk)
+    return _noted(account, token, f"identity {identity.name} ({identity.object_id})")
+
+
+def _is_of(identity: Identity, claims: Claims) -> bool:
+    """Whether both ids of the application are the token's: a team may have named one of them wrongly."""
+    ids = (str(identity.object_id), str(identity.client_id))
+    return ids == (claims.oid, claims.client_id)
 
 
 def _by_backstage(secret: str) -> tuple[User, IssuedToken]:

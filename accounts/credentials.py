@@ -6,21 +6,25 @@ from datetime import datetime
 
 from django.contrib.sessions.models import Session
 
-from accounts.models import ApiToken
+from accounts.models import ApiToken, Identity
 
 
 @dataclass(frozen=True)
 class Credential:
-    """A personal token by its number, a session by its key, or a token issued elsewhere, good `until` it expires."""
+    """A personal token by its number, a session by its key, or a token issued elsewhere, good `until` it expires.
+
+    One of an application that acts for a team is good as long as that `identity` is there, too.
+    """
 
     user_id: int
     token: int | None = None
     session: str = ""
     until: datetime | None = None
+    identity: int | None = None
 
 
 def still_good(found: Collection[Credential], *, now: datetime) -> set[Credential]:
-    """Those that are neither revoked, suspended, signed out of nor expired; two queries however many there are."""
+    """Those that are neither revoked, suspended, signed out of nor expired; three queries however many there are."""
     tokens = {one.token for one in found if one.token is not None}
     sessions = {one.session for one in found if one.session}
     usable = ApiToken.objects.usable(now).filter(pk__in=tokens)
@@ -29,10 +33,13 @@ def still_good(found: Collection[Credential], *, now: datetime) -> set[Credentia
     good_sessions = (
         set(open_ones.values_list("session_key", flat=True)) if sessions else set()
     )
+    identities = {one.identity for one in found if one.identity is not None}
+    live = Identity.objects.live().filter(pk__in=identities)
+    acting = {None, *(live.values_list("pk", flat=True) if identities else ())}
     return {
         one
         for one in found
         if one.token in good_tokens
         or one.session in good_sessions
-        or (one.until is not None and now < one.until)
+        or (one.until is not None and now < one.until and one.identity in acting)
     }

@@ -60,7 +60,9 @@ class Endpoint(GenericViewSet[Any]):
         """What the call came with, for an answer that goes on after it."""
         auth = self.request.auth
         if isinstance(auth, IssuedToken):
-            return Credential(self.caller.pk, until=auth.expires_at)
+            return Credential(
+                self.caller.pk, until=auth.expires_at, identity=auth.identity
+            )
         return Credential(self.caller.pk, token=self.token.pk if self.token else None)
 
     def body(

@@ -44,6 +44,36 @@ class TeamTokenForm(TokenForm):
     )
 
 
+class IdentityForm(StrictForm):
+    """An application of Entra ID by its two ids, and what it may do. `token` makes a second sending harmless."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=60,
+        help_text="What signs in as it, such as “GitHub, main branch”.",
+    )
+    client_id = forms.CharField(
+        label="Client ID",
+        max_length=60,
+        help_text="The application’s, which Entra ID also calls its application ID.",
+    )
+    object_id = forms.CharField(
+        label="Object ID of the enterprise application",
+        max_length=60,
+        help_text=(
+            "Under Enterprise applications. The object ID under App registrations is another one, "
+            "which no token bears."
+        ),
+    )
+    scope = forms.ChoiceField(
+        label="It may",
+        choices=TEAM_SCOPE_CHOICES,
+        initial=ApiToken.Scope.RUN,
+        widget=forms.RadioSelect,
+    )
+    token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
+
+
 class StandInForm(StrictForm):
     """Who, from when until when, and why."""
 

@@ -22,6 +22,7 @@ __all__ = [
     "Doubt",
     "GroupHeld",
     "Idempotency",
+    "Identity",
     "Membership",
     "Project",
     "RoleHeld",
@@ -234,3 +235,5 @@ from accounts.directory.seat_fills import SeatFill  # noqa: E402
 from accounts.stand_ins.models import Delegation  # noqa: E402
 from accounts.teams import Membership, Project, Team  # noqa: E402
 from accounts.tokens.models import ApiToken, Idempotency  # noqa: E402
+
+from accounts.identities.models import Identity  # noqa: E402  # isort: skip

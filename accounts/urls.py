@@ -5,6 +5,7 @@ from django.urls import path
 from accounts import team_views, views
 from accounts.cost_centres import views as cost_centre_views
 from accounts.directory import views as directory_views
+from accounts.identities import views as identity_views
 from accounts.tokens import views as token_views
 
 urlpatterns = [
@@ -15,6 +16,10 @@ urlpatterns = [
     path("directory", directory_views.directory, name="directory"),
     path("tokens/", token_views.tokens, name="tokens"),
     path("teams/<slug:slug>/tokens", token_views.team_tokens, name="team-tokens"),
+    path("teams/<slug:slug>/identities", identity_views.add, name="team-identity-new"),
+    path(
+        "identities/<int:pk>/remove", identity_views.remove, name="team-identity-remove"
+    ),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
     path("cost-centres/", cost_centre_views.cost_centres, name="cost-centres"),
     path(

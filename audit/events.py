@@ -11,6 +11,11 @@ class Kind(models.TextChoices):
     SIGNED_OUT = "person.signed_out", "signed out"
     TOKEN_CREATED = "token.created", "created a token"
     TOKEN_REVOKED = "token.revoked", "revoked a token"
+    IDENTITY_ADDED = "identity.added", "let an application act for the team"
+    IDENTITY_REMOVED = (
+        "identity.removed",
+        "lets an application act for the team no more",
+    )
     SEAT_FILLED = "person.seat_filled", "took over from the directory whose seat it is"
     TOKEN_SUSPENDED = "token.suspended", "suspended a token"
     ACCESS_RESTORED = "person.access_restored", "gave back what the directory had taken"

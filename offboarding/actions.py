@@ -12,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from accounts.directory import freshness
+from accounts.identities.actions import remove_team_identities
 from accounts.models import Team, User
 from accounts.roles import Permission
 from accounts.tokens.actions import revoke_team_tokens
@@ -270,6 +271,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     notices.gone(found, now=now)
     if found.is_whole:
         revoke_team_tokens(found.team, actor=actor, now=now)
+        remove_team_identities(found.team, actor=actor, now=now)
     _tell(Kind.DEPARTURE_DONE, found, actor)
     return True
 

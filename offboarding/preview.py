@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from accounts.models import ApiToken, Team
+from accounts.models import ApiToken, Identity, Team
 from allocations.budgets import money
 from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
@@ -73,7 +73,8 @@ class GoingGpus:
 class Preview:
     """What goes: places with what is in them, GPUs, money, requests, and whom it concerns.
 
-    `tokens` are those of its members, which stay; `team_tokens` those of its pipelines, which end with the team.
+    `tokens` are those of its members, which stay; `team_tokens` and `team_identities` those of its pipelines, which
+    end with the team.
     """
 
     places: list[GoingPlace]
@@ -87,6 +88,7 @@ class Preview:
     members: list[str]
     tokens: int
     team_tokens: int
+    team_identities: int
 
 
 def of(departure: Departure) -> Leaving:
@@ -204,6 +206,9 @@ def preview(
         .filter(user__in=[pk for _, pk in people])
         .count(),
         team_tokens=ApiToken.objects.usable(now).of_team(leaving.team).count()
+        if leaving.is_whole
+        else 0,
+        team_identities=Identity.objects.live().of_team(leaving.team).count()
         if leaving.is_whole
         else 0,
     )

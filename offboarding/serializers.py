@@ -147,6 +147,9 @@ class LeavingPreviewSerializer(serializers.Serializer[Any]):
     team_tokens = serializers.IntegerField(
         help_text="Of the team's pipelines; they end once everything is deleted."
     )
+    team_identities = serializers.IntegerField(
+        help_text="Applications that act as the team's pipelines, until everything is deleted."
+    )
     stays = serializers.SerializerMethodField()
 
     def get_stays(self, preview: Any) -> list[str]:

@@ -23,6 +23,7 @@ from rest_framework.views import APIView
 from accounts.api import MeEndpoint, TeamTokenEndpoint, TokenEndpoint
 from accounts.cost_centres.api import CostCentreEndpoint
 from accounts.directory.api import AccessLossEndpoint, DirectoryEndpoint
+from accounts.identities.api import IdentityEndpoint, TeamIdentityEndpoint
 from allocations.api import AllocationEndpoint
 from allocations.budgets.api import BudgetEndpoint, LedgerEndpoint
 from allocations.ends.api import BrakeEndpoint
@@ -289,6 +290,16 @@ nested = [
         "teams/<slug:slug>/tokens/",
         TeamTokenEndpoint.as_view({"get": "list", "post": "create"}),
         name="tokens-of-team",
+    ),
+    path(
+        "teams/<slug:slug>/identities/",
+        TeamIdentityEndpoint.as_view({"get": "list", "post": "create"}),
+        name="identities-of-team",
+    ),
+    path(
+        "identities/<int:pk>/",
+        IdentityEndpoint.as_view({"delete": "destroy"}),
+        name="identity",
     ),
     path(
         "teams/<slug:slug>/images/look-again/",

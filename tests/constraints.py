@@ -386,6 +386,16 @@ NAMED: Mapping[str, Attack] = {
         expires_at=NOW + 10_000 * DAY
     ),
     "a_token_does_not_make_itself": lambda w: made_by_the_first(parent=F("id")),
+    "an_application_acts_for_one_team_at_a_time": lambda w: (
+        factories.identity(w.scene.team, w.scene.ada, object_id=w.scene.ada.oid),
+        factories.identity(w.other_team, w.scene.mallory, object_id=w.scene.ada.oid),
+    ),
+    "an_identity_reads_or_runs": lambda w: only(
+        factories.identity(w.scene.team, w.scene.ada)
+    ).update(scope="write"),
+    "an_identity_has_two_ids": lambda w: only(
+        factories.identity(w.scene.team, w.scene.ada)
+    ).update(client_id=F("object_id")),
     "one_row_per_idempotency_key": lambda w: add(
         Idempotency(user=w.scene.ada, route="r", key="k", body_hash="x")
     ),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db.models import Model
 from django.utils import timezone
@@ -13,6 +13,7 @@ from django.utils import timezone
 from accounts.models import (
     CostCentre,
     GroupHeld,
+    Identity,
     Membership,
     Project,
     RoleHeld,
@@ -153,6 +154,14 @@ def team(name: str = "", *, by: User | None = None, **fields: Any) -> Team:
     cost_centre(made.cost_centre)
     Project.objects.create(team=made, slug="main")
     return made
+
+
+def identity(team: Team, by: User, **fields: Any) -> Identity:
+    """An application that runs training in a team's name, named by this person, past the action."""
+    usual = {"client_id": uuid4(), "object_id": uuid4(), "scope": "run"}
+    return Identity.objects.create(
+        **{"team": team, "created_by": by, "name": "GitHub", **usual, **fields}
+    )
 
 
 def cost_centre(code: str) -> CostCentre:

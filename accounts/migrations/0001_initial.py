@@ -891,5 +891,82 @@ class Migration(migrations.Migration):
                 name="nobody_signs_in_as_pipelines",
             ),
         ),
+        migrations.CreateModel(
+            name="Identity",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("client_id", models.UUIDField(db_index=True)),
+                ("object_id", models.UUIDField()),
+                (
+                    "scope",
+                    models.CharField(
+                        choices=[("read", "Read"), ("run", "Read and run training")],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False
+                    ),
+                ),
+                ("last_used_at", models.DateTimeField(null=True)),
+                ("removed_at", models.DateTimeField(null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="identities",
+                        to="accounts.apitoken",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="identities",
+                        to="accounts.team",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-created_at", "-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("removed_at", None)),
+                        fields=("object_id",),
+                        name="an_application_acts_for_one_team_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("scope__in", ["read", "run"])),
+                        name="an_identity_reads_or_runs",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("client_id", models.F("object_id")), _negated=True
+                        ),
+                        name="an_identity_has_two_ids",
+                    ),
+                ],
+            },
+        ),
         one_stand_in_at_a_time(),
     ]

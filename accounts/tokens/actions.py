@@ -7,7 +7,8 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.directory.models import AccessLoss
-from accounts.models import ApiToken, Membership, Team, User
+from accounts.identities.ending import ended_identities, record_removed
+from accounts.models import ApiToken, Identity, Membership, Team, User
 from accounts.roles import Permission
 from accounts.tokens.models import SCOPES, TEAM_SCOPES
 from audit.actors import PORTAL, Actor
@@ -69,7 +70,7 @@ def create_team_token(
             code="not_for_a_team",
             field="scope",
         )
-    account = _pipelines_of(team)
+    account = pipelines_of(team)
     token, secret = _made(
         account, name, scope, days, parent=parent, now=now, created_by=by
     )
@@ -83,8 +84,8 @@ def check_may_see(user: User, team: Team) -> None:
         raise NoRight(NOT_FOR_EYES, code="not_a_lead")
 
 
-def _pipelines_of(team: Team) -> User:
-    """The account that the team's tokens act as, made with the first of them; the team's row is locked for it."""
+def pipelines_of(team: Team) -> User:
+    """The account that the team's tokens and identities act as, made with the first; it locks the team's row."""
     locked = Team.objects.locked().get(pk=team.pk)
     name = pipelines_name(locked.name)
     account, _ = User.objects.get_or_create(
@@ -171,13 +172,7 @@ def _record_made(
 
 def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
     """Make a token the child of another; its lock lets nobody revoke that one in between."""
-    locked = ApiToken.objects.usable(now).select_for_update(of=("self",), no_key=True)
-    current = locked.filter(pk=parent.pk).first()
-    if current is None:
-        raise NoRight(
-            "The token that would make this one is revoked or has expired.",
-            code="token_over",
-        )
+    current = locked_maker(parent, now=now)
     if SCOPES.index(token.scope) > SCOPES.index(current.scope):
         raise NoRight(
             "A token makes no token that may do more than itself.",
@@ -194,9 +189,21 @@ def _descend(token: ApiToken, parent: ApiToken, *, now: datetime) -> None:
     token.parent, token.parent_expires_at = current, current.expires_at
 
 
+def locked_maker(parent: ApiToken, *, now: datetime) -> ApiToken:
+    """The token that makes something, which nobody revokes in between; raises NoRight for one that works no more."""
+    locked = ApiToken.objects.usable(now).select_for_update(of=("self",), no_key=True)
+    current = locked.filter(pk=parent.pk).first()
+    if current is None:
+        raise NoRight(
+            "The token that would make this one is revoked or has expired.",
+            code="token_over",
+        )
+    return current
+
+
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: User | Actor, now: datetime) -> None:
-    """End a token and every token that it made at once; ending them again changes nothing.
+    """End a token with every token and identity that it made at once; ending them again changes nothing.
 
     Raises NoRight for a person whose it is not, who leads no team whose it is and who does not look after access.
     """
@@ -218,8 +225,10 @@ def revoke_team_tokens(team: Team, *, actor: Actor, now: datetime) -> None:
 
 
 def _revoke(tokens: Iterable[ApiToken], *, actor: Actor, now: datetime) -> None:
-    """End these tokens with all that descend from them, and then record each."""
+    """End these tokens with all that descend from them, identities too, and then record each."""
     ended = [(each, one) for one in tokens for each in _end_tokens([one], now=now)]
+    named = Identity.objects.filter(parent__in=[each.pk for each, _ in ended])
+    removed = ended_identities(named, now=now)
     for each, first in ended:
         record(
             Kind.TOKEN_REVOKED,
@@ -229,6 +238,7 @@ def _revoke(tokens: Iterable[ApiToken], *, actor: Actor, now: datetime) -> None:
             name=each.name,
             with_token=first.prefix if each.pk != first.pk else None,
         )
+    record_removed(removed, actor=actor)
 
 
 def _end_tokens(generation: list[ApiToken], *, now: datetime) -> list[ApiToken]:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from accounts.current_user import sent, visible_team, visitor, visitor_whom
 from accounts.forms import TeamTokenForm, TokenForm
 from accounts.idempotency import new_key, once
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Identity, Team, User
 from accounts.roles import Permission
 from accounts.tokens import actions
 from accounts.tokens.models import ApiTokenQuerySet
@@ -76,8 +76,9 @@ def team_tokens(request: HttpRequest, slug: str) -> HttpResponse:
         "secret": secret,
         "token": new_key(),
         **_lists(rows),
+        **_identities(team),
     }
-    for row in context["live"]:
+    for row in [*context["live"], *context["identities"]]:
         row.maker_has_left = row.created_by_id not in here
     return _shown(request, "accounts/team_tokens.html", context, form, status)
 
@@ -150,16 +151,29 @@ def _lists(tokens: ApiTokenQuerySet) -> dict[str, Any]:
     }
 
 
+def _identities(team: Team) -> dict[str, Any]:
+    """The applications that act for the team, and those that did last."""
+    rows = Identity.objects.of_team(team).select_related("created_by")
+    removed = rows.exclude(removed_at=None).order_by("-removed_at")
+    return {
+        "identities": list(rows.live()),
+        "removed_identities": list(removed[:MOST_ENDED]),
+    }
+
+
 def _of_others(request: HttpRequest, user: User) -> dict[str, object]:
-    """For who looks after access: usable tokens of everybody that the search names, the one used last first."""
+    """For who looks after access: what works of everybody's and is named by the search, the one used last first."""
     if not user.may(Permission.MANAGE_ACCESS):
         return {}
     text = request.POST.get("find", "").strip()[:LONGEST_SEARCH]
     rows = ApiToken.objects.usable(timezone.now()).exclude(user=user.pk)
     found = rows.named(text).select_related("user") if text else rows.none()
+    acting = Identity.objects.live().select_related("team", "created_by")
+    named = acting.named(text) if text else acting.none()
     newest = F("last_used_at").desc(nulls_last=True)
     return {
         "may_search": True,
         "find": text,
         "found": found.order_by(newest, "-created_at")[:MOST_FOUND],
+        "found_identities": named.order_by(newest, "-created_at")[:MOST_FOUND],
     }

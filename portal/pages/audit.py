@@ -93,6 +93,7 @@ ABOUT = {
     "expiry": "Ends held back",
     "person": "People",
     "token": "Tokens",
+    "identity": "Identities of teams",
     "directory": "Directory",
     "notices": "Notices",
     "notice": "Notices",

@@ -58,6 +58,17 @@ def everything_that_decides_or_sets(
         ),
         ("POST", f"hubs/{here.cluster.name}/key/", {}),
         ("DELETE", f"hubs/{here.cluster.name}/", {}),
+        (
+            "POST",
+            f"teams/{here.own.team.slug}/identities/",
+            {
+                "name": "CI",
+                "client_id": "1f0d5b9e-3c4a-4a57-9d2e-8b6f0c1a2d3e",
+                "object_id": "2f0d5b9e-3c4a-4a57-9d2e-8b6f0c1a2d3e",
+                "scope": "run",
+            },
+        ),
+        ("DELETE", "identities/1/", {}),
         ("POST", "tasks/1/cannot/", {"reason": "Full."}),
         ("POST", "tasks/1/give/", {"to": None}),
     ]

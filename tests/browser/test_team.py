@@ -19,6 +19,7 @@ PAGES = [
     "/audit/",
     "/tokens/",
     "/teams/vision/tokens",
+    "/teams/vision/identities",
     "/palette?q=v",
     "/clusters/new",
     "/clusters/training/flavors/new",
@@ -52,6 +53,7 @@ def priya(transactional_db: None) -> User:
         message="The cluster answers 403.",
     )
     factories.team(LONG[:60], slug="long", by=priya)
+    factories.identity(vision, priya, name="GitHub, main branch")
     return priya
 
 

@@ -10,6 +10,7 @@ POLICY, TASKS = "tests.approvals.test_policy_actions:", "tests.manual.test_tasks
 FRESH, LISTS = "tests.accounts.test_freshness:", "tests.attacks.test_lists:"
 ENDING, RENEWING = "tests.allocations.test_sweep:", "tests.approvals.test_renewing:"
 D, NUMBERS = "tests.approvals.test_decisions:", "tests.attacks.test_numbers:"
+IDENTITIES = "tests.accounts.test_identities:"
 LEAVE = "tests.onboarding.test_leaving_rules:"
 CHAIN, HOOKS = "tests.audit.test_chain:", "tests.connectors.test_webhooks:"
 BRAKE = "tests.provisioning.test_brake:"
@@ -76,6 +77,39 @@ WHO = [
         "False",
         "tests.accounts.test_team_tokens:test_none_may_ask_or_decide",
         {"scope": "ask"},
+    ),
+    Guard(
+        "accounts.identities.actions:add_identity",
+        "scope not in TEAM_SCOPES",
+        "False",
+        IDENTITIES
+        + "test_what_names_no_application_or_would_ask_is_refused_at_its_field",
+        {"fields": {"scope": "ask"}, "field": "scope", "code": "not_for_a_team"},
+    ),
+    Guard(
+        "accounts.identities.actions:check_may_add",
+        "not user.leads(team)",
+        "False",
+        IDENTITIES + "test_members_and_other_leads_add_see_and_remove_none",
+    ),
+    Guard(
+        "accounts.identities.models:IdentityQuerySet.removable_by",
+        "return self.filter(team__in=led)",
+        "return self",
+        IDENTITIES + "test_members_and_other_leads_add_see_and_remove_none",
+    ),
+    Guard(
+        "accounts.identities.models:IdentityQuerySet.live",
+        "return self.filter(removed_at=None)",
+        "return self",
+        IDENTITIES + "test_a_team_that_has_left_has_none",
+    ),
+    Guard(
+        "accounts.authentication:_is_of",
+        "return ids == (claims.oid, claims.client_id)",
+        "return True",
+        IDENTITIES + "test_both_ids_are_held_against_the_token",
+        {"wrong": "client_id"},
     ),
     Guard(
         "accounts.directory.freshness:check",

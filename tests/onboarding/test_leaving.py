@@ -3,6 +3,7 @@
 import pytest
 
 from accounts.models import User
+from accounts.tokens.actions import create_team_token
 from allocations.ends import sweep as ends
 from allocations.models import Allocation, Budget
 from allocations.provisioners import state_of
@@ -424,3 +425,37 @@ def test_the_preview_tells_what_ends_with_work_from_what_is_kept(scene: Scene) -
     shown = previews.preview(previews.of(departure), {}, now=vision.place.time)
     assert [row.pk for row in shown.kept] == [volume.hold.request_id]
     assert [row.pk for row in shown.ends] == [model.pk]
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_who_acts_as_its_pipelines_ends_with_the_team_and_not_with_one_place(
+    scene: Scene, is_whole: bool
+) -> None:
+    vision = on_paper(scene)
+    token, _ = create_team_token(
+        team=scene.team,
+        name="nightly",
+        scope="run",
+        days=300,
+        by=scene.ada,
+        now=vision.place.time,
+    )
+    identity = factories.identity(scene.team, scene.ada)
+    departure = vision.go(is_whole=is_whole)
+    shown = previews.preview(previews.of(departure), {}, now=vision.place.time)
+    assert (shown.team_tokens, shown.team_identities) == (
+        (1, 1) if is_whole else (0, 0)
+    )
+    sweep_after(vision, minutes=1)
+    vision.stopped()
+    vision.place.later(days=31)
+    delete_due(now=vision.place.time)
+    Tenancy.objects.filter(pk=scene.tenancy.pk).update(
+        stage=Stage.GONE, gone_at=vision.place.time
+    )
+    sweep_after(vision, minutes=1)
+    assert Departure.objects.get(pk=departure.pk).end == "gone"
+    token.refresh_from_db()
+    identity.refresh_from_db()
+    ended = vision.place.time if is_whole else None
+    assert (token.revoked_at, identity.removed_at) == (ended, ended)

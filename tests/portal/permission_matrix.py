@@ -142,6 +142,11 @@ class Prober:
         self.tokens["ask_token"] = token_of(
             here.people["platform_lead"], ApiToken.Scope.ASK
         )
+        # An application that acts for each team.
+        self.identities = {
+            side.team.pk: factories.identity(side.team, side.asker).pk
+            for side in (here.own, here.other)
+        }
         self.pages = {role: Client(raise_request_exception=False) for role in ROLES}
         for role, user in here.people.items():
             self.pages[role].force_login(user)
@@ -206,6 +211,7 @@ class Prober:
             ("model-endpoints/", self.models[side.team.pk]),
             ("capacity/models/", self.models[side.team.pk]),
             ("drift/", self.drifts[side.team.pk]),
+            ("identities/", self.identities[side.team.pk]),
             ("audit/", self.events[side.team.pk]),
             ("events/", self.events[side.team.pk]),
             ("expiry-brakes/", self.brake if own else MISSING["pk"]),
@@ -325,6 +331,12 @@ class Prober:
             },
             "api/v1/limits/<int:pk>/increases/": {"limit": 384, "reason": "Training."},
             "api/v1/cost-centres/": {"code": "CC-NEW"},
+            "api/v1/teams/<slug:slug>/identities/": {
+                "name": "x",
+                "client_id": "1f0d5b9e-3c4a-4a57-9d2e-8b6f0c1a2d3e",
+                "object_id": "2f0d5b9e-3c4a-4a57-9d2e-8b6f0c1a2d3e",
+                "scope": "run",
+            },
             "api/v1/tokens/": {"name": "x", "scope": "read", "days": 1},
             "api/v1/clusters/": {
                 "name": "new",

@@ -16,6 +16,7 @@ from qm import awaiting, calls, following, workers
 from qm.commands import qm
 from sandbox.serving import Served, listen, port_of
 from tests.calling import token_of
+from tests.directory import directory, entra_server
 from tests.qm.misbehaving import Misbehaving, misbehaving
 from tests.services.process import wait_until
 from tests.serving import serving
@@ -31,7 +32,7 @@ from tests.workloads.conftest import (
 )
 from workloads.models import ClusterAbility, Run
 
-__all__ = ["kubernetes", "kubernetes_server", "watched"]
+__all__ = ["directory", "entra_server", "kubernetes", "kubernetes_server", "watched"]
 
 
 @dataclass
