@@ -6,7 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
+from django.db.models.fields.json import KT
 
 from accounts import people
 from accounts.models import Membership, Team, User
@@ -21,7 +22,7 @@ from approvals.states import STORED, State
 from catalogue.models import arrival_by, provisioner_of, setting_of
 from catalogue.offering import Offering, Spec
 from catalogue.offerings import CHOICES, OFFERINGS
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
 from policy.evaluation import Outcome
 from policy.models import PolicyVersion
 from policy.rules import Arrival
@@ -92,6 +93,13 @@ class RequestQuerySet(TeamScopedQuerySet["Request"]):
     def with_allocation(self) -> "RequestQuerySet":
         """With what was granted, its task and its tenancy, by which the state that people see is told."""
         return self.select_related(*(f"allocation__{name}" for name in MADE_BY))
+
+    def with_titles(self) -> "RequestQuerySet":
+        """With the title of the cluster that each names, for which `where` would ask one by one."""
+        named = Cluster.objects.filter(name=OuterRef("cluster_named"))
+        return self.alias(cluster_named=KT("spec__cluster")).annotate(
+            cluster_title=Subquery(named.values("title")[:1])
+        )
 
     def for_judging(self) -> "RequestQuerySet":
         """With the rows that judging what was asked for reads."""
@@ -485,10 +493,23 @@ class Request(Row):
 
     @property
     def place(self) -> str:
-        """Where: the cluster, or the region of what is on none."""
+        """Where, as programs name it: the cluster, or the region of what is on none."""
         if self.flavor is not None:
             return self.flavor.cluster.name
         return str(self.spec.get("cluster") or self.spec.get("region") or "")
+
+    @property
+    def where(self) -> str:
+        """Where, as people read it: the title of the cluster, or the region of what is on none."""
+        if self.flavor is not None:
+            return self.flavor.cluster.title
+        if not self.spec.get("cluster"):
+            return self.place
+        # A list asks for the titles of all of its rows at once.
+        if not hasattr(self, "cluster_title"):
+            named = Cluster.objects.filter(name=self.place)
+            self.cluster_title = named.values_list("title", flat=True).first()
+        return self.cluster_title or self.place
 
 
 class Revision(models.Model):

@@ -191,11 +191,11 @@ def _flavor_line(row: Flavor) -> Choice:
     figures = f"{rate(row.price_per_gpu_hour)} per GPU-hour · {row.free_words}"
     return Choice(
         row.key,
-        f"{row.words} · {row.cluster.name} · {figures}",
+        f"{row.words} · {row.cluster.title} · {figures}",
         ""
         if row.is_offered and row.cluster.enabled
         else "This kind of GPU is not offered now.",
-        group=row.cluster.name,
+        group=row.cluster.title,
         short=f"{row.words} · {figures}",
     )
 

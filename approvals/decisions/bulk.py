@@ -119,7 +119,7 @@ class Effect:
     def beyond(self) -> list[str]:
         """What there is not enough of, in words."""
         short = [
-            f"These need {pool.gpus} × {pool.flavor.kind} on {pool.flavor.cluster.name}, "
+            f"These need {pool.gpus} × {pool.flavor.kind} on {pool.flavor.cluster.title}, "
             f"and {max(pool.flavor.free, 0)} are free"
             for pool in self.pools
             if pool.after < 0

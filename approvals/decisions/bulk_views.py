@@ -141,7 +141,7 @@ def _tables(effect: Effect) -> Tables:
     """Capacity and money before and after, as before → after rows."""
     pools: list[BeforeAfter] = [
         {
-            "label": f"{pool.flavor.kind} free, {pool.flavor.cluster.name}",
+            "label": f"{pool.flavor.kind} free, {pool.flavor.cluster.title}",
             "before": str(pool.flavor.free),
             "after": str(pool.after) if pool.after >= 0 else f"{-pool.after} missing",
         }

@@ -243,7 +243,7 @@ def sentence(
     # Of what is decided, what was held before it is not known any more.
     is_told = judged is not None and request.flavor_id is not None and gained
     change = f": from {held} to {held + gained}" if is_told else ""
-    where = f" in {request.place}" if request.place else ""
+    where = f" in {request.where}" if request.where else ""
     verb = "for" if request.renews_id is None else "to keep"
     asked = f" ({moment(request.until, now)} was asked)" if request.is_shorter else ""
     cost, then = judged.answer.usd if judged else prices.usd_of(request), ""

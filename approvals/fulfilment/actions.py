@@ -70,9 +70,9 @@ def carry_out(
 
 def instructions_of(request: Request) -> Instructions:
     """What people are told who make what was approved, and take it down again."""
-    at = f" in {request.place}" if request.place else ""
+    at = f" in {request.where}" if request.where else ""
     spec, count = request.asked, request.approved_count or request.count
-    place = [("Place", request.place)] if request.place else []
+    place = [("Place", request.where)] if request.where else []
     return Instructions(
         title=in_sentence(request.given_name),
         set_up=spec.set_up(count, at=at),

@@ -137,5 +137,5 @@ def _in_no_team(offers: Offers | None) -> Empty:
     return {
         "title": title,
         "text": "GPUs are asked for by a team that is on a cluster. Its members come from its Entra group.",
-        "example": "For example: the group vision-team on training-eastus.",
+        "example": "For example: the group vision-team on Training, East US.",
     }

@@ -158,7 +158,7 @@ def _point(
     cost = money.cost(gpus=count, price=flavor.price_per_gpu_hour, start=now, end=until)
     return {
         "title": f"{gpus(count, flavor.kind)} · {length}",
-        "text": f"{tenancy.team.name} · {flavor.cluster.name}, {flavor.free_words}",
+        "text": f"{tenancy.team.name} · {flavor.cluster.title}, {flavor.free_words}",
         "figure": usd(cost),
         "href": ask_link("gpus", team=tenancy.team.slug, spec=spec, until=until),
         "values": {"team": tenancy.team.slug, **spec, "until": until.strftime(INPUT)},

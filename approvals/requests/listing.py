@@ -51,6 +51,7 @@ def with_all(rows: RequestQuerySet) -> RequestQuerySet:
     return (
         rows.select_related(*OF_ROW, "tenancy")
         .with_allocation()
+        .with_titles()
         .prefetch_related(Prefetch("steps", Step.objects.select_related("stand_in")))
     )
 
@@ -84,7 +85,8 @@ def queue(user: User, form: QueueFilter, *, now: datetime) -> list[Request]:
     )
     # What waits holds nothing yet, so the row needs neither its holding nor its place.
     return _longest_waiting(
-        rows, Request.objects.select_related(*OF_ROW).prefetch_related("steps")
+        rows,
+        Request.objects.select_related(*OF_ROW).with_titles().prefetch_related("steps"),
     )
 
 
@@ -153,8 +155,8 @@ def row(request: Request, *, now: datetime) -> Row:
         "cells": [
             {
                 "text": shown_name(request),
-                "sub": f"{request.place}, request {request.pk}"
-                if request.place
+                "sub": f"{where}, request {request.pk}"
+                if (where := request.where)
                 else f"request {request.pk}",
                 "href": reverse("request", args=[request.pk]),
             },
@@ -209,7 +211,7 @@ def queue_row(request: Request, *, now: datetime) -> Row:
             },
             {"text": request.team.name, "sub": request.requester.name},
             {
-                "text": request.place or "–",
+                "text": request.where or "–",
                 "sub": flavor.free_words if (flavor := request.flavor) else "",
             },
             request.until_now,

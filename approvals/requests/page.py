@@ -258,7 +258,7 @@ def sentence(
     leaves = _leaves(request)
     name, until = request.given_name, moment(leaves or request.until_now, now)
     what = in_sentence(name)
-    where = f" in {request.place}" if request.place else ""
+    where = f" in {request.where}" if request.where else ""
     held = request.given_name
     if request.flavor is not None and request.offering in ("gpus", "training"):
         held = gpus(
@@ -381,7 +381,7 @@ def _booked(request: Request, *, now: datetime) -> str:
     allocation = request.allocation
     if allocation is None:
         return ""
-    where = f" in {request.place}" if request.place else ""
+    where = f" in {request.where}" if request.where else ""
     late = allocation.starts_at <= now
     begins = (
         "begins as soon as nothing stands in its way"
@@ -536,7 +536,7 @@ def figures(
     """GPUs, money and time in large; `per_day` is what it costs as it was asked for, in USD."""
     held = next((a for a in allocations if a.ended_at is None), None)
     given, flavor = request.count_now, request.flavor
-    place = f"in {request.place}" if request.place else ""
+    place = f"in {request.where}" if request.where else ""
     note = f"of {request.count} asked" if given < request.count else place
     granted = "had it been granted" if state in NEVER_GRANTED else "if granted"
     cost = _figure(
@@ -637,10 +637,11 @@ def _price(request: Request) -> Fact:
 
 def _of_cluster(request: Request) -> list[Fact]:
     if request.flavor is None:
-        return [{"label": "Place", "text": request.place}] if request.place else []
-    name = request.flavor.cluster.name
+        return [{"label": "Place", "text": request.where}] if request.where else []
+    cluster = request.flavor.cluster
+    href = reverse("cluster", args=[cluster.name])
     return [
-        {"label": "Cluster", "text": name, "href": reverse("cluster", args=[name])},
+        {"label": "Cluster", "text": cluster.title, "href": href},
         {"label": "For", "text": request.get_purpose_display()},
     ]
 

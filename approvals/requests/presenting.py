@@ -69,7 +69,7 @@ def person(user: User, role: str = "") -> Person:
 
 def asks(request: Request, *, now: datetime) -> str:
     """What a waiting request asks for in one sentence, the same on its page and in what people are told."""
-    where = f" in {request.place}" if request.place else ""
+    where = f" in {request.where}" if request.where else ""
     until = moment(request.until_now, now)
     price = price_words(request, now=now).removesuffix(" in all")
     what = in_sentence(request.name(request.count_now, of=request.count))

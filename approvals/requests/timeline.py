@@ -150,7 +150,7 @@ def _held(request: Request, allocations: Sequence[Allocation]) -> Iterator[Entry
     if since is not None:
         title = "GPUs kept for it" if request.is_by_person else "Set up"
         yield _past(
-            f"{title} on {request.place}",
+            f"{title} on {request.where}",
             since,
             why="Every object stands as wanted.",
             tone="good",
@@ -246,7 +246,7 @@ def coming(
 
     `ends` is what comes of what is held under it; None when nothing is. `tasks` are carried out for it.
     """
-    on = f" on {request.place}" if request.place else ""
+    on = f" on {request.where}" if request.where else ""
     if state is State.WAITING:
         yield from _while_it_waits(request, steps)
     elif state is State.BOOKED and request.allocation is not None:

@@ -323,7 +323,7 @@ def ask_line(row: Request, *, now: datetime) -> Row:
             {
                 "text": shown_name(row),
                 "href": reverse("request", args=[row.pk]),
-                "sub": row.place,
+                "sub": row.where,
             },
             row.requester.name,
             {"tone": state.tone, "word": state_word(row, state)},

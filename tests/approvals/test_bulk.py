@@ -131,7 +131,7 @@ def test_what_was_edited_on_the_way_counts_at_its_whole_price(scene: Scene) -> N
 
 def test_it_says_what_there_is_not_enough_of(scene: Scene) -> None:
     found = effect(ask(scene, 20), ask(scene, 20))
-    assert "These need 40 × A100 on training, and 24 are free" in found.too_much
+    assert "These need 40 × A100 on Training, and 24 are free" in found.too_much
 
 
 def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -> None:

@@ -57,7 +57,7 @@ def test_who_decides_is_told_in_the_words_of_the_page_with_the_rules_and_where_t
         == f"{sentence(request, State.WAITING, [], now=NOW)} {evaluation.answer['sentence']}"
     )
     assert said.sentence == (
-        "Vision asks for 5 × A100 in training until Mon 23 Nov, 12:00 UTC, for $360. Platform leads decide."
+        "Vision asks for 5 × A100 in Training until Mon 23 Nov, 12:00 UTC, for $360. Platform leads decide."
     )
     assert ("note", "5 GPUs", "people decide above 2") in said.rules
     assert said.facts == (

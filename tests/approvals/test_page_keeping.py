@@ -82,7 +82,7 @@ def test_a_renewal_that_was_changed_still_began_as_one(
     shown = client.get(f"/requests/{keeping.pk}/")
     assert shown.context["timeline"][0]["title"] == "Asked to keep 2 × A100 longer"
     assert "Ada Okafor asked." not in shown.content.decode()
-    assert "asks to keep 2 × A100 in training" in shown.content.decode()
+    assert "asks to keep 2 × A100 in Training" in shown.content.decode()
 
 
 def test_the_page_that_keeps_them_longer_leads_to_the_renewal_that_waits(

@@ -14,7 +14,10 @@ from allocations.ends.actions import give_back
 from allocations.models import Allocation
 from approvals.decisions.actions import approve
 from approvals.models import Request
+from approvals.requests.actions import submit
+from fleet.models import Cluster
 from tests import factories
+from tests.approvals.shop import wanted
 from tests.scene import Scene
 
 URL = "/requests/"
@@ -186,3 +189,67 @@ def test_it_takes_as_many_queries_for_fifty_as_for_five(
     few = queries(client, URL)
     ask(scene, 45)
     assert queries(client, URL) == few <= 12
+
+
+def test_where_a_request_is_reads_as_the_title_of_its_cluster(
+    client: Client, scene: Scene
+) -> None:
+    Cluster.objects.update(title="Training, East US")
+    now = timezone.now()
+    asks = [
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8),
+        submit(
+            wanted(scene, "volume", until=now + timedelta(days=3)),
+            by=scene.ada,
+            now=now,
+        ),
+        submit(
+            wanted(scene, "openai", until=now + timedelta(days=3)),
+            by=scene.ada,
+            now=now,
+        ),
+    ]
+    client.force_login(scene.ada)
+    listed = {
+        row["cells"][0]["href"]: row["cells"][0]["sub"]
+        for row in client.get(URL).context["rows"]
+    }
+    gpus, volume, endpoint = (f"/requests/{each.pk}/" for each in asks)
+    assert listed[gpus] == f"Training, East US, request {asks[0].pk}"
+    assert listed[volume] == f"Training, East US, request {asks[1].pk}"
+    assert listed[endpoint] == f"eastus, request {asks[2].pk}"
+    for page in (gpus, volume, "/teams/vision/"):
+        assertContains(client.get(page), "Training, East US")
+    asked = client.get(gpus).content.decode()
+    assert "in Training, East US until" in asked
+    client.force_login(scene.priya)
+    assertContains(
+        client.get(f"/approvals/{asks[0].pk}/"), "in Training, East US until"
+    )
+
+
+def test_more_requests_that_name_a_cluster_cost_no_more_queries(
+    client: Client, scene: Scene
+) -> None:
+    now = timezone.now()
+    client.force_login(scene.ada)
+    taken = []
+    for name in ("corpus", "scenes", "weights"):
+        volume = wanted(scene, "volume", until=now + timedelta(days=3), name=name)
+        submit(volume, by=scene.ada, now=now)
+        taken.append(queries(client, URL))
+    assert taken[2] == taken[1]
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_cluster_that_is_no_more_is_called_as_the_request_named_it(
+    scene: Scene, *, is_gone: bool
+) -> None:
+    now = timezone.now()
+    volume = wanted(scene, "volume", until=now + timedelta(days=3))
+    asked = submit(volume, by=scene.ada, now=now)
+    named = {**asked.spec, "cluster": "gone"} if is_gone else asked.spec
+    Request.objects.filter(pk=asked.pk).update(spec=named)
+    expected = "gone" if is_gone else scene.flavor.cluster.title
+    assert Request.objects.get(pk=asked.pk).where == expected
+    assert Request.objects.with_titles().get(pk=asked.pk).where == expected

@@ -220,7 +220,7 @@ def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) 
     task = Task.objects.get()
     assert (task.kind, task.instruction) == (
         "take_down",
-        "Its time is over: ask Ada Okafor, then take the volume corpus in training down.",
+        "Its time is over: ask Ada Okafor, then take the volume corpus in Training down.",
     )
     assert (
         "Claim to delete",
