@@ -236,6 +236,7 @@ def _revoke(tokens: Iterable[ApiToken], *, actor: Actor, now: datetime) -> None:
             subject=("token", each.prefix),
             team_id=each.user.pipelines_of_id,
             name=each.name,
+            of_team=each.user.pipelines_of.name if each.user.pipelines_of else None,
             with_token=first.prefix if each.pk != first.pk else None,
         )
     record_removed(removed, actor=actor)

@@ -41,6 +41,12 @@ SENTENCES: Mapping[str, str] = {
     Kind.BUDGET_SOFT_REACHED: "{percent} % of the {part} of {month} set aside",
 }
 
+# What became of a token; one of a team says whose it is.
+TOKENS: Mapping[str, str] = {
+    Kind.TOKEN_CREATED: "Token {name}{of_team} created",
+    Kind.TOKEN_REVOKED: "Token {name}{of_team} revoked",
+}
+
 # What one person of a team did, and what several did.
 PARTS: Mapping[str, tuple[str, str]] = {
     "joined": ("joined the team", "joined the team"),
@@ -73,6 +79,8 @@ def sentence(
         return _assigned(event), ""
     if event.kind == Kind.MEMBERS_CHANGED:
         return _members(event), event.actor_name
+    if event.kind in TOKENS:
+        return _token(event), event.actor_name
     if event.kind not in SENTENCES:
         return f"{event.actor_name} {event.words}", ""
     if event.details.get("taken_back_because"):
@@ -85,12 +93,23 @@ def sentence(
 
 
 def _members(event: Event) -> str:
-    """Who came into a team, left it, and began or ceased to lead it: "Ada and Ben joined the team. Ada leads it"."""
-    said = []
+    """Who came into a team, left it, and began or ceased to lead it: "Ada and Ben joined the team. Ada leads it".
+
+    Of the same people all is said at once: "Ada joined the team and leads it".
+    """
+    done: dict[tuple[str, ...], list[str]] = {}
     for key, (one, more) in PARTS.items():
-        if names := event.details.get(key, ()):
-            said.append(f"{listed(names)} {one if len(names) == 1 else more}")
-    return ". ".join(said)
+        if names := tuple(event.details.get(key, ())):
+            done.setdefault(names, []).append(one if len(names) == 1 else more)
+    return ". ".join(f"{listed(names)} {listed(what)}" for names, what in done.items())
+
+
+def _token(event: Event) -> str:
+    """What became of a token, by its name and its team's: "Token nightly of Vision created"."""
+    team = event.details.get("of_team")
+    return TOKENS[event.kind].format(
+        name=event.details.get("name", ""), of_team=f" of {team}" if team else ""
+    )
 
 
 def _assigned(event: Event) -> str:

@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from accounts.memberships import PartChange, record_parts
 from accounts.roles import Role
+from accounts.tokens.actions import create_token, revoke_token
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import count_refusal, record, refuse
@@ -123,6 +124,20 @@ def test_nobody_learns_of_cost_centres_of_others(client: Client) -> None:
     for code in ("CC-SECRET", "CC-NOSUCH"):
         page = text(client, f"/audit/?{urlencode({'about': f'cost centre {code}'})}")
         assert "Write what it is and its number or name" in page, code
+
+
+def test_a_token_is_named_where_it_was_created_and_revoked(client: Client) -> None:
+    seen = scene()
+    now = timezone.now()
+    token, _ = create_token(
+        user=seen.ada, name="nightly", scope="read", days=9, now=now
+    )
+    revoke_token(token, by=seen.ada, now=now)
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    for kind in ("created", "revoked"):
+        [row] = client.get("/audit/", {"kind": f"token.{kind}"}).context["rows"]
+        assert row["cells"][0]["text"] == f"Token nightly {kind}"
+        assert row["cells"][0]["sub"].endswith("Ada Okafor")
 
 
 def test_who_changed_the_people_of_a_team_is_named(client: Client) -> None:

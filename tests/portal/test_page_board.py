@@ -15,6 +15,7 @@ from accounts.cost_centres.models import CostCentre
 from accounts.memberships import PartChange, record_parts
 from accounts.models import Membership, Team, User
 from accounts.roles import Role
+from accounts.tokens.actions import create_team_token, create_token, revoke_token
 from allocations.budgets.months import this_month
 from allocations.models import Allocation, Brake, UseDay
 from approvals.decisions import actions as decisions
@@ -583,6 +584,40 @@ def test_who_came_and_went_is_in_the_story_which_leads_to_all_of_it(
         "Ben Ruiz leads it" in page
     )
     assert 'href="/audit/?team=vision"' in page
+
+
+def test_who_came_and_leads_at_once_is_named_once(
+    client: Client, ada: User, vision: Team
+) -> None:
+    changes = [
+        PartChange(vision.pk, "Ben Ruiz", "", "lead"),
+        PartChange(vision.pk, "Lena Weber", "", "lead"),
+        PartChange(vision.pk, "Tom Vogt", "member", ""),
+    ]
+    with transaction.atomic():
+        record_parts(changes, actor=PORTAL)
+    page = text(client, "/teams/vision/")
+    assert (
+        "Ben Ruiz and Lena Weber joined the team and lead it. Tom Vogt left the team"
+        in page
+    )
+
+
+def test_the_story_names_a_token_of_the_team_and_whose_it_is(
+    client: Client, ada: User, vision: Team
+) -> None:
+    lead = factories.person("Lena Weber")
+    factories.join(vision, lead, lead=True)
+    now = timezone.now()
+    made, _ = create_team_token(
+        team=vision, name="nightly", scope="run", days=9, by=lead, now=now
+    )
+    create_token(user=ada, name="of my own", scope="read", days=9, now=now)
+    page = text(client, "/teams/vision/")
+    assert "Token nightly of Vision created" in page
+    assert "of my own" not in page
+    revoke_token(made, by=lead, now=now)
+    assert "Token nightly of Vision revoked" in text(client, "/teams/vision/")
 
 
 def test_a_lead_sees_at_home_what_others_of_the_team_wait_for(client: Client) -> None:
