@@ -7,12 +7,36 @@ const options = () => [...results.querySelectorAll("[role=option]")];
 // What is listed answers what was typed before, until the next answer comes.
 let isStale = false;
 let goesOnceListed = false;
+// Answers that were lost one after the other, and the next try; each waits twice as long as the one before.
+const MOST_TRIES = 5;
+let lost = 0;
+let nextTry = 0;
+
+// The list for what is in the field; what is listed meanwhile is that of before.
+function fetchAgain() {
+  isStale = true;
+  field.dispatchEvent(new Event("again"));
+}
+
+function forgetLost() {
+  clearTimeout(nextTry);
+  lost = 0;
+}
 
 function open() {
   if (palette.open) return;
   palette.showModal();
   field.select();
-  if (!options().length) field.dispatchEvent(new Event("input", { bubbles: true }));
+  fetchAgain();
+}
+
+// An answer that failed, or never came: without another try an empty list would stay empty until something is typed.
+function retry({ response }) {
+  const mayHeal = !response || response.status === 429 || response.status >= 500;
+  if (!mayHeal || !palette.open || lost === MOST_TRIES) return;
+  clearTimeout(nextTry);
+  nextTry = setTimeout(fetchAgain, 500 * 2 ** lost);
+  lost += 1;
 }
 
 function choose(index) {
@@ -37,6 +61,7 @@ const moves = {
 
 function list() {
   isStale = false;
+  forgetLost();
   choose(0);
   const found = options().filter((option) => !option.hasAttribute("aria-disabled")).length;
   count.textContent = found === 1 ? "1 found" : `${found || "Nothing"} found`;
@@ -62,7 +87,13 @@ if (palette) {
     moves[event.key]();
   });
   palette.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-  field.addEventListener("input", () => { isStale = true; goesOnceListed = false; });
-  palette.addEventListener("close", () => { goesOnceListed = false; });
-  document.addEventListener("htmx:after:swap", ({ detail }) => detail.ctx.sourceElement === field && list());
+  field.addEventListener("input", () => { isStale = true; goesOnceListed = false; forgetLost(); });
+  palette.addEventListener("close", () => { goesOnceListed = false; forgetLost(); });
+  for (const failure of ["htmx:error", "htmx:response:error"]) {
+    document.addEventListener(failure, ({ detail }) => detail.ctx?.sourceElement === field && retry(detail.ctx));
+  }
+  document.addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+    // It comes after a failure, too, of which nothing was swapped.
+    if (ctx.sourceElement === field && ctx.response?.status < 400) list();
+  });
 }
