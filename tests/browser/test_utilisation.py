@@ -85,6 +85,17 @@ def test_weeks_are_drawn_and_a_row_leads_to_its_own(
     assert "speech" not in text
 
 
+def test_where_no_chart_is_drawn_the_table_stands_by_itself(
+    scene: Scene, open_page: Open
+) -> None:
+    held(scene, scene.tenancy, scene.flavor, 8, [12])
+    page = open_page(scene.priya, "/capacity/utilisation")
+    arrives(page, "Utilisation")
+    expect(page.get_by_role("table", name="Use by week, newest first")).to_be_visible()
+    expect(page.get_by_text("The same as a table")).to_have_count(0)
+    looks_right(page)
+
+
 def looks_right(page: Page) -> None:
     """Nothing is wrong for readers, and nothing is wider than the screen."""
     assert violations(page) == []
