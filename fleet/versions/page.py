@@ -164,7 +164,6 @@ def _row(line: Line, marked: Mapping[str, Mapping[str, str]], now: datetime) -> 
             {
                 "text": line.cluster.title,
                 "href": reverse("cluster", args=[line.cluster.name]),
-                "sub": line.cluster.get_purpose_display(),
             },
             cell("Kubernetes", _kubelets(line), unknown="not known"),
             cell("Queues", unknown="not known"),

@@ -1,8 +1,10 @@
 """Names and announcements without a space make no page wider than the screen."""
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import Team
+from accounts.tokens.actions import create_team_token, create_token
 from approvals.models import Request
 from fleet.models import Cluster
 from tests import factories
@@ -77,3 +79,50 @@ def test_on_a_phone_a_long_name_pushes_nothing_of_the_queue_off_the_screen(
         "all => all.map(one => one.getBoundingClientRect().right)"
     )
     assert max(ends) <= PHONE["width"]
+
+
+TABLES = (
+    "/teams/",
+    "/teams/vision/",
+    "/teams/vision/tokens",
+    "/teams/vision/budget",
+    "/teams/vision/projects",
+    "/requests/",
+    "/approvals/",
+    "/clusters/training/",
+    "/clusters/versions",
+    "/capacity/",
+    "/capacity/utilisation",
+    "/hubs",
+    "/costs/",
+    "/audit/",
+    "/tokens/",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["desk", "half"])
+def test_a_name_without_a_space_pushes_no_column_out_of_its_table(
+    open_page: Open, scene: Scene, size: str
+) -> None:
+    Team.objects.filter(pk=scene.team.pk).update(name=WIDEST)
+    Cluster.objects.update(title=WIDEST)
+    factories.make_true(scene.tenancy)
+    factories.join(scene.team, scene.priya, lead=True)
+    factories.request(scene.priya, scene.tenancy, scene.flavor)
+    factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    made = {"name": WIDEST, "scope": "read", "days": 9, "now": timezone.now()}
+    create_token(user=scene.priya, **made)
+    create_team_token(team=scene.team, by=scene.priya, **made)
+    page = open_page(scene.priya, "/", size=size)
+    beyond, tables = {}, 0
+    for path in TABLES:
+        page.goto(path)
+        boxes = page.locator(".table-wrap").evaluate_all(
+            "all => all.map(one => one.scrollWidth - one.clientWidth)"
+        )
+        tables += len(boxes)
+        if max(boxes, default=0) > 0:
+            beyond[path] = boxes
+    assert beyond == {}
+    assert tables >= len(TABLES)
