@@ -42,6 +42,8 @@ def test_everybody_sees_what_is_offered_in_order_with_price_gate_and_what_follow
     ):
         assert words in shown
     assert "Switch off" not in shown
+    # Nine ways on are alike: none of them is the main one.
+    assert "button--primary" not in shown
 
 
 def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(
