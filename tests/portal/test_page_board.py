@@ -812,3 +812,12 @@ def test_an_auditor_is_offered_no_button_that_changes_something(client: Client) 
     assert "Bring a team on board" not in text(client, "/teams/")
     client.force_login(factories.person("Ada Again"))
     assert "Bring a team on board" in text(client, "/teams/")
+
+
+def test_who_is_in_no_team_is_offered_to_bring_one_on_board_once(
+    client: Client,
+) -> None:
+    client.force_login(factories.person("Noor Haddad"))
+    page = text(client, "/teams/")
+    assert "You are in no team yet" in page
+    assert page.count("button--primary") == 1
