@@ -505,11 +505,12 @@ class Request(Row):
             return self.flavor.cluster.title
         if not self.spec.get("cluster"):
             return self.place
-        # A list asks for the titles of all of its rows at once.
-        if not hasattr(self, "cluster_title"):
+        # A list asks for the titles of all of its rows at once; that of a cluster that is gone is None.
+        title = getattr(self, "cluster_title", "")
+        if title == "":
             named = Cluster.objects.filter(name=self.place)
-            self.cluster_title = named.values_list("title", flat=True).first()
-        return self.cluster_title or self.place
+            title = named.values_list("title", flat=True).first()
+        return title or self.place
 
 
 class Revision(models.Model):
