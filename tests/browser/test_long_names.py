@@ -1,5 +1,7 @@
 """Names and announcements without a space make no page wider than the screen."""
 
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
@@ -111,7 +113,7 @@ def test_a_name_without_a_space_pushes_no_column_out_of_its_table(
     factories.join(scene.team, scene.priya, lead=True)
     factories.request(scene.priya, scene.tenancy, scene.flavor)
     factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
-    made = {"name": WIDEST, "scope": "read", "days": 9, "now": timezone.now()}
+    made: Any = {"name": WIDEST, "scope": "read", "days": 9, "now": timezone.now()}
     create_token(user=scene.priya, **made)
     create_team_token(team=scene.team, by=scene.priya, **made)
     page = open_page(scene.priya, "/", size=size)
