@@ -11,7 +11,7 @@ from provisioning import scheduling, throttle
 from provisioning.controller import acquire
 from provisioning.drift.cluster_sweep import SWEEP_SECONDS
 from provisioning.models import ClusterThrottle, Tenancy
-from reconciling import breaker, lease, slots
+from reconciling import breaker, lease, rate, slots
 from reconciling.claims import claim_target, release_target
 from reconciling.lease import LeaseLost
 from tests import factories
@@ -272,6 +272,19 @@ def test_a_tenancy_with_more_objects_than_fit_comes_through_when_nothing_is_owed
     assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is None
     assert throttle.reserve(here, 14, on_boarding=False, now=NOW) is not None
     assert throttle.reserve(here, 14, on_boarding=False, now=NOW + 14 * SECOND) is None
+
+
+@pytest.mark.parametrize("writes", [130, rate.MAX_WRITES_OWED, 50_000])
+def test_a_plan_of_any_size_is_owed_for_before_the_next_write(writes: int) -> None:
+    here = cluster(writes_per_second=1)
+    owed = min(writes, rate.MAX_WRITES_OWED)
+    assert throttle.reserve(here, writes, on_boarding=True, now=NOW) is None
+    wait = throttle.reserve(here, 1, on_boarding=False, now=NOW)
+    assert wait is not None
+    assert wait.total_seconds() == pytest.approx(owed, abs=0.001)
+    due = NOW + owed * SECOND
+    assert throttle.reserve(here, 1, on_boarding=False, now=due - SECOND) is not None
+    assert throttle.reserve(here, 1, on_boarding=False, now=due) is None
 
 
 def test_what_a_clock_that_went_wrong_wrote_is_forgotten() -> None:
