@@ -44,15 +44,20 @@ PARKED = (
 Clock = Callable[[], datetime]
 
 
-def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
-    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed."""
+def see_through(
+    lease: Lease[Any], azure: Azure, now: Clock, *, is_wanted: bool = True
+) -> None:
+    """Ask how far the stored operation is; raises RequeueAfter while it goes on, PermanentError when it has failed.
+
+    A failure of one that was begun for what is no longer wanted is passed over: what is wanted now was not asked for.
+    """
     stored = lease.row.operation
     since = datetime.fromisoformat(stored["since"])
     try:
         operation = azure.session.poll(stored["token"])
     except PermanentError as error:
         forget(lease)
-        if error.code in FORGOTTEN:
+        if error.code in FORGOTTEN or not is_wanted:
             return
         raise
     except TemporaryError:
@@ -75,9 +80,14 @@ def see_through(lease: Lease[Any], azure: Azure, now: Clock) -> None:
 
 
 def keep(
-    lease: Lease[Any], operation: Operation, step: str, *, now: datetime, **about: str
+    lease: Lease[Any],
+    operation: Operation,
+    step: str,
+    *,
+    now: datetime,
+    **about: str | int,
 ) -> None:
-    """Keep the operation that is under way, so that whoever comes next goes on with it."""
+    """Keep the operation that is under way, so that whoever comes next goes on with it and knows what it is for."""
     _store(
         lease,
         {"step": step, "token": operation.token, "since": now.isoformat(), **about},
@@ -101,6 +111,6 @@ def told(error: ConnectorError) -> str:
     return error.message
 
 
-def _store(lease: Lease[Any], operation: Mapping[str, str] | None) -> None:
+def _store(lease: Lease[Any], operation: Mapping[str, str | int] | None) -> None:
     lease.row.operation = None if operation is None else dict(operation)
     lease.write(operation=lease.row.operation)

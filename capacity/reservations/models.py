@@ -42,7 +42,7 @@ class Reservation(Row, Reconciled):
 
     `machines` is what all that was granted for it adds up to. What Azure refused for good stands in `refusal` beside
     the generation that it refused: what was granted with that generation fails. `operation` is Azure's long operation
-    that is under way: {"step", "token", "since"}, with which any worker goes on.
+    that is under way: {"step", "token", "since", "generation"}, with which any worker goes on.
     """
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="reservations")

@@ -87,8 +87,11 @@ def reconcile(reservation_id: int, *, now: Clock) -> bool:
         lease, now=now, fail=lambda error: _failed(lease, error, now=now())
     ):
         azure = azure_of(lease.row.subscription)
-        if lease.row.operation is not None:
-            operations.see_through(lease, azure, now)
+        stored = lease.row.operation
+        if stored is not None:
+            # Of what was refused for another number, nobody knows whether Azure refuses the number that is wanted now.
+            is_wanted = stored.get("generation") == lease.row.generation
+            operations.see_through(lease, azure, now, is_wanted=is_wanted)
         _go_on(lease, azure, now)
     return True
 
@@ -120,7 +123,9 @@ def _go_on(lease: Lease[Reservation], azure: Azure, now: Clock) -> None:
         if step is Step.DELETE_POOL and row.machines:
             _remember_remade(lease)
         if not operation.is_done:
-            operations.keep(lease, operation, step, now=now())
+            operations.keep(
+                lease, operation, step, now=now(), generation=row.generation
+            )
             failpoints.reach("reservation.stored")
             wait = operations.wait_for(operation)
             lease.finish(

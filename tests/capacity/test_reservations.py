@@ -323,6 +323,41 @@ def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budg
     assert Event.objects.filter(kind="reservation.refused").exists()
 
 
+OVER_QUOTA = (
+    "Operation could not be completed as it results in exceeding approved Cores quota."
+)
+
+
+@pytest.mark.parametrize("given_back", [0, 2])
+def test_what_is_refused_after_a_while_fails_the_number_that_was_asked_for_alone(
+    here: Site, given_back: int
+) -> None:
+    error = {"code": "OperationNotAllowed", "message": OVER_QUOTA}
+    here.azure.fault(
+        "PUT", "capacityReservations/", operation={"seconds": 60, "error": error}
+    )
+    allocation = here.grant(3)
+    here.work(1)
+    operation = Reservation.objects.get().operation
+    assert (operation or {}).get("step") == "reserve"
+    if given_back:
+        give_back_machines(
+            allocation.pk, given_back, by=here.scene.ada, now=here.time()
+        )
+    here.azure.advance(60)
+    here.work()
+    allocation.refresh_from_db()
+    refused = Event.objects.filter(kind="reservation.refused").count()
+    if given_back:
+        assert (allocation.end_reason, allocation.failure, refused) == ("", "", 0)
+        assert allocation.charged_from is not None
+        assert list(here.in_azure().values()) == [1]
+    else:
+        assert (allocation.end_reason, refused) == (Allocation.End.FAILED, 1)
+        assert OVER_QUOTA in allocation.failure
+        assert here.in_azure() == {}
+
+
 def shrunk_and_refused(here: Site) -> Reservation:
     """Two machines that are paid, of which somebody took one away in Azure, where there is no quota for it now."""
     here.grant(2)
@@ -337,7 +372,7 @@ def shrunk_and_refused(here: Site) -> Reservation:
         "capacityReservations/",
         status=409,
         code="OperationNotAllowed",
-        message="Operation could not be completed as it results in exceeding approved Cores quota.",
+        message=OVER_QUOTA,
         times=99,
     )
     here.time.pass_(minutes=6)
