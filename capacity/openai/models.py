@@ -32,7 +32,7 @@ class ModelAccount(Row, Reconciled):
 
     It is there while a model in it is wanted. Azure lets a subscription have 30 of them in a region, so that there is
     one for all models of a team. `group` is the Entra group that may call them as far as Azure was told, None for none.
-    `operation` is Azure's long operation that is under way: {"step", "token", "since", "about"}.
+    `operation` is Azure's long operation that is under way: {"step", "token", "since", "about", "capacity"}.
     """
 
     team = models.ForeignKey(Team, models.PROTECT, related_name="model_accounts")

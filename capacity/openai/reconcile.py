@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import SystemRandom
+from typing import Any
 
 from audit.actors import PORTAL
 from audit.events import Kind
@@ -130,8 +131,19 @@ def _work(work: Work) -> None:
     stored = work.row.operation
     if stored is not None:
         work.doing = Next(Step(stored["step"]), stored["about"])
-        operations.see_through(work.lease, work.azure, work.now)
+        operations.see_through(
+            work.lease, work.azure, work.now, is_wanted=_is_wanted(work, stored)
+        )
+        work.doing = NO_STEP
     _go_on(work)
+
+
+def _is_wanted(work: Work, stored: Mapping[str, Any]) -> bool:
+    """Whether an operation is for what is wanted now: a deployment is for its capacity, an account for any."""
+    if work.doing.step is not Step.DEPLOY:
+        return True
+    endpoint = work.endpoints.get(work.doing.about)
+    return endpoint is not None and endpoint.capacity == stored.get("capacity")
 
 
 def _go_on(work: Work) -> None:
@@ -150,7 +162,14 @@ def _go_on(work: Work) -> None:
         operation = STEPS[doing.step](work)
         failpoints.reach(f"model_account.{doing.step}")
         if not operation.is_done:
-            operations.keep(lease, operation, doing.step, now=now(), about=doing.about)
+            operations.keep(
+                lease,
+                operation,
+                doing.step,
+                now=now(),
+                about=doing.about,
+                capacity=work.wanted.capacities.get(doing.about, 0),
+            )
             failpoints.reach("model_account.stored")
             wait = operations.wait_for(operation)
             lease.finish(requeue_at=now() + wait, now=now(), attempts=0, message="")

@@ -180,6 +180,50 @@ def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budg
     assert Event.objects.filter(kind="model_endpoint.refused").exists()
 
 
+def over_quota_after_a_minute(here: Models) -> tuple[Allocation, Allocation]:
+    """Two grants of one model, 30 and 20, while Azure works on a deployment for both that it will refuse."""
+    here.grant(5, model=EMBEDDING)
+    here.work()
+    error = {"code": "InsufficientQuota", "message": "This exceeds the quota."}
+    here.azure.fault("PUT", "deployments/", operation={"seconds": 60, "error": error})
+    grants = here.grant(30), here.grant(20)
+    here.work(1)
+    operation = ModelAccount.objects.get().operation or {}
+    assert (operation["step"], operation["capacity"]) == ("deploy", 50)
+    return grants
+
+
+def test_what_azure_refuses_after_a_while_fails_the_grant_that_was_too_much(
+    here: Models,
+) -> None:
+    first, second = over_quota_after_a_minute(here)
+    here.azure.advance(60)
+    here.work()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.end_reason, second.end_reason) == ("", Allocation.End.FAILED)
+    assert "This exceeds the quota." in second.failure
+    assert here.deployed == {"gpt-4o": 30, EMBEDDING: 5}
+
+
+@pytest.mark.parametrize("ended", [1, 2])
+def test_what_azure_refuses_of_an_older_capacity_says_nothing_of_what_is_wanted_now(
+    here: Models, ended: int
+) -> None:
+    first, second = over_quota_after_a_minute(here)
+    for one in (second, first)[:ended]:
+        let_go(here, one)
+    here.azure.advance(60)
+    here.work()
+    assert not Allocation.objects.filter(end_reason=Allocation.End.FAILED).exists()
+    assert not Event.objects.filter(kind="model_endpoint.refused").exists()
+    kept = {"gpt-4o": 30} if ended == 1 else {}
+    assert here.deployed == {EMBEDDING: 5, **kept}
+    first.refresh_from_db()
+    assert (first.charged_from is not None) == (ended == 1)
+    assert ModelAccount.objects.get().message == ""
+
+
 def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) -> None:
     bad, good = here.grant(400, model=EMBEDDING), here.grant(30)
     here.work()
