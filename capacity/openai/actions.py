@@ -1,6 +1,6 @@
 """What changes about models: what was granted adds up to a capacity, and what Azure says of it is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -158,11 +158,15 @@ def ready(
     account_id: int,
     *,
     held: Mapping[str, int],
+    busy: Collection[str],
     endpoint: str,
     is_open: bool,
     now: datetime,
 ) -> None:
-    """Write down what Azure has of an account's deployments, by name, once it may be called by its team."""
+    """Write down what Azure has of an account's deployments, by name, once it may be called by its team.
+
+    Of those in `busy`, which Azure works on, it stays what was known.
+    """
     account = locked_account(account_id)
     if account.state not in (State.PENDING, State.READY):
         return
@@ -172,14 +176,14 @@ def ready(
     account.save(update_fields=["endpoint", "is_open", "state", "ready_at"])
     rows = ModelEndpoint.objects.filter(account=account, deleted_at=None).order_by("pk")
     found = list(rows.select_for_update(of=("self",), no_key=True))
+    # One that was granted anew meanwhile has taken over the deployment of one that is deleted.
     taken = {row.deployment for row in found if row.state != State.DELETING}
     for row in found:
         row.account, row.team = account, account.team
         if row.state == State.DELETING:
-            # One that was granted anew meanwhile has taken over its deployment.
-            if row.deployment in taken or row.deployment not in held:
+            if row.deployment in taken or row.deployment not in {*held, *busy}:
                 _gone(row, now=now)
-        elif row.held != held.get(row.deployment, 0) or row.state == State.PENDING:
+        elif row.deployment not in busy:
             _seen(row, held.get(row.deployment, 0), now=now)
 
 
@@ -270,6 +274,8 @@ def _wanted_anew(account: ModelAccount, *, now: datetime) -> None:
 
 
 def _seen(row: ModelEndpoint, held: int, *, now: datetime) -> None:
+    if row.state == State.READY and row.held == held:
+        return
     row.held = held
     if held == row.capacity:
         row.refusal, row.refused_capacity = "", None

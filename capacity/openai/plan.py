@@ -47,6 +47,20 @@ class Observed:
     groups: frozenset[str] = frozenset()
     deployments: Mapping[str, Found] = field(default_factory=dict)
 
+    @property
+    def busy(self) -> frozenset[str]:
+        """The deployments that Azure works on: it tells the capacity that they will have."""
+        return frozenset(name for name, one in self.deployments.items() if one.is_busy)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """The capacities of the others; none of one that has failed, of which Azure tells what nobody can count on."""
+        return {
+            name: 0 if one.has_failed else one.capacity
+            for name, one in self.deployments.items()
+            if not one.is_busy
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -70,7 +84,7 @@ class Next:
 
 def next_step(wanted: Wanted, observed: Observed) -> Next:
     """The one thing that brings Azure nearer to what is wanted; NOTHING when it is as wanted."""
-    if observed.is_busy or any(one.is_busy for one in observed.deployments.values()):
+    if observed.is_busy or observed.busy:
         return Next(Step.WAIT)
     # What has the account's name and is not purged stands in the way of an account, and is the last of one that went.
     if observed.is_deleted and not observed.account:

@@ -5,7 +5,7 @@ time in an account. What Azure takes long for is begun, its token stored, and as
 from the account's number, so that what was begun before a token was stored is found, and not begun twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import SystemRandom
@@ -225,34 +225,33 @@ def _look(work: Work) -> Observed:
 
 
 def _note(work: Work, account: Account, observed: Observed) -> None:
-    """Keep which models the team may call by now, where that is news: one that waits delays no other.
-
-    Of one that has failed Azure names a capacity that nobody can count on.
-    """
-    held = {
-        name: 0 if one.has_failed else one.capacity
-        for name, one in observed.deployments.items()
-        if not one.is_busy
-    }
+    """Keep which models the team may call by now, where that is news: one that waits delays no other."""
     row = work.row
     is_known = (row.state, row.endpoint, row.is_open) == (
         State.READY,
         account.endpoint,
         account.is_open,
     )
-    known = {
-        (one.deployment, one.held)
-        for one in row.endpoints.all()
-        if one.state == State.READY
-    }
-    if not is_known or known != {*held.items()}:
+    if not is_known or _is_news(row.endpoints.filter(deleted_at=None), observed):
         actions.ready(
             row.pk,
-            held=held,
+            held=observed.held,
+            busy=observed.busy,
             endpoint=account.endpoint,
             is_open=account.is_open,
             now=work.now(),
         )
+
+
+def _is_news(rows: Iterable[ModelEndpoint], observed: Observed) -> bool:
+    """Whether Azure has something else of these models than is known, or no more what is being deleted."""
+    known: dict[str, int] = {}
+    for row in rows:
+        if row.state == State.DELETING and row.deployment not in observed.deployments:
+            return True
+        if row.state == State.READY and row.deployment not in observed.busy:
+            known[row.deployment] = row.held
+    return known != observed.held
 
 
 def _groups(work: Work, account: Account) -> frozenset[str]:

@@ -224,6 +224,69 @@ def test_what_azure_refuses_of_an_older_capacity_says_nothing_of_what_is_wanted_
     assert ModelAccount.objects.get().message == ""
 
 
+def test_a_model_that_left_is_deleted_though_its_account_stays(here: Models) -> None:
+    here.grant(30)
+    leaving = here.grant(5, model=EMBEDDING)
+    here.work()
+    let_go(here, leaving)
+    here.work()
+    row = ModelEndpoint.objects.get(model=EMBEDDING)
+    assert (row.state, row.held) == (State.DELETED, 0)
+    gone = Event.objects.filter(kind="model_endpoint.gone")
+    assert [one.subject_id for one in gone] == [str(row.pk)]
+    assert here.deployed == {"gpt-4o": 30}
+
+
+def scale_by_hand(here: Models, row: ModelEndpoint, capacity: int) -> None:
+    """What somebody does past the portal with a deployment in the team's account."""
+    [account] = here.accounts
+    said = {"model": row.model, "version": row.version, "sku": row.sku}
+    here.services.begin_deploy(
+        GROUP, account.name, row.deployment, **said, capacity=capacity
+    )
+
+
+def test_a_model_that_azure_scales_is_held_as_it_was_until_that_is_over(
+    here: Models,
+) -> None:
+    here.grant(30)
+    here.work()
+    row = ModelEndpoint.objects.get()
+    here.azure.pace(60)
+    scale_by_hand(here, row, 7)
+    here.time.pass_(minutes=6)
+    here.work(2)
+    row.refresh_from_db()
+    assert (row.state, row.held) == (State.READY, 30)
+    here.azure.pace(0)
+    here.azure.advance(60)
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+
+
+def test_a_model_that_azure_works_on_is_not_deleted_before_its_deployment_is(
+    here: Models,
+) -> None:
+    here.grant(30)
+    leaving = here.grant(5, model=EMBEDDING)
+    here.work()
+    stays, leaves = ModelEndpoint.objects.order_by("pk")
+    scale_by_hand(here, stays, 60)
+    here.azure.pace(60)
+    scale_by_hand(here, leaves, 7)
+    let_go(here, leaving)
+    here.work(2)
+    stays.refresh_from_db()
+    leaves.refresh_from_db()
+    assert (stays.held, leaves.state) == (60, State.DELETING)
+    here.azure.pace(0)
+    here.azure.advance(60)
+    here.work()
+    leaves.refresh_from_db()
+    assert leaves.state == State.DELETED
+    assert here.deployed == {"gpt-4o": 30}
+
+
 def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) -> None:
     bad, good = here.grant(400, model=EMBEDDING), here.grant(30)
     here.work()
