@@ -44,6 +44,9 @@ logger = logging.getLogger(__name__)
 
 AGAIN_WHEN_TRUE = timedelta(seconds=60)
 AGAIN_WHEN_WAITING = timedelta(seconds=15)
+# Each look at a pull request calls GitHub, which answers 5,000 calls an hour of a token for all clusters: one that has
+# waited for long is looked at again after a fifth of that time.
+SHARE_OF_AGE, LONGEST_WAIT = 5, timedelta(minutes=5)
 GONE_UNSEEN = (
     "It is out of the repository; the rest is not observed. Flux and Argo CD keep the namespace and its disks until an "
     "administrator of the cluster deletes them."
@@ -78,14 +81,9 @@ def make_true(turn: Turn, desired: Sequence[Manifest]) -> int:
     if pushed is None:
         logger.warning("lease lost")
         return 0
-    _remember(tenancy, pushed, now=turn.now())
+    since = _remember(tenancy, pushed, now=turn.now())
     if pushed.waits_for:
-        _end(
-            turn,
-            desired,
-            Said("False", "WaitingForMerge", pushed.waits_for, is_true=False),
-            pushed,
-        )
+        _await_merge(turn, desired, pushed, since=since)
     elif tenancy.cluster.kubeconfig:
         _observe(turn, desired, pushed)
     else:
@@ -183,8 +181,8 @@ def _push(
     )
 
 
-def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
-    """Note the commit, and tell the audit log of one that was made."""
+def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> datetime:
+    """Note the commit, and tell the audit log of one that was made; returns since when it holds what is wanted."""
     known = TenancyCommit.objects.filter(tenancy=tenancy).first()
     fields = {
         "sha": pushed.sha,
@@ -198,10 +196,12 @@ def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
         and known.generation == tenancy.generation
     ):
         if known.pull == pushed.pull:
-            return
+            return known.at
         fields |= {"at": known.at}
     with transaction.atomic():
-        TenancyCommit.objects.update_or_create(tenancy=tenancy, defaults=fields)
+        noted, _ = TenancyCommit.objects.update_or_create(
+            tenancy=tenancy, defaults=fields
+        )
         if pushed.wrote:
             record(
                 Kind.TENANCY_COMMITTED,
@@ -212,6 +212,7 @@ def _remember(tenancy: Tenancy, pushed: Pushed, *, now: datetime) -> None:
                 commit=pushed.sha,
                 pull_request=pushed.pull,
             )
+    return noted.at
 
 
 def _observe(turn: Turn, desired: Sequence[Manifest], pushed: Pushed) -> None:
@@ -257,11 +258,27 @@ def _line(step: Step, *, now: datetime) -> Seen:
     return Seen.true(step.key, now=now) if true else Seen.waiting(step.key, now=now)
 
 
-def _end(turn: Turn, desired: Sequence[Manifest], said: Said, pushed: Pushed) -> None:
+def _await_merge(
+    turn: Turn, desired: Sequence[Manifest], pushed: Pushed, *, since: datetime
+) -> None:
+    """End a pass whose commit waits to be merged; the longer it has waited, the later it is looked at again."""
+    said = Said("False", "WaitingForMerge", pushed.waits_for, is_true=False)
+    share = (turn.now() - since) / SHARE_OF_AGE
+    wait = min(max(share, AGAIN_WHEN_WAITING), LONGEST_WAIT)
+    _end(turn, desired, said, pushed, wait=wait)
+
+
+def _end(
+    turn: Turn,
+    desired: Sequence[Manifest],
+    said: Said,
+    pushed: Pushed,
+    *,
+    wait: timedelta = AGAIN_WHEN_TRUE,
+) -> None:
     """End a pass whose cluster is not looked at."""
     state = "waiting" if pushed.waits_for else "committed"
     seen = [Seen.of(Key.of(manifest), state, now=turn.now()) for manifest in desired]
-    wait = AGAIN_WHEN_TRUE if said.is_true else AGAIN_WHEN_WAITING
     write_status(
         turn.tenancy,
         turn.lease,
@@ -289,14 +306,9 @@ def _take_out(turn: Turn) -> int:
     pushed = _push(turn, gone, branch=f"{tenancy.cluster.name}/{tenancy.namespace}")
     if pushed is None:
         return 0
-    _remember(tenancy, pushed, now=turn.now())
+    since = _remember(tenancy, pushed, now=turn.now())
     if pushed.waits_for:
-        _end(
-            turn,
-            [],
-            Said("False", "WaitingForMerge", pushed.waits_for, is_true=False),
-            pushed,
-        )
+        _await_merge(turn, [], pushed, since=since)
         return int(pushed.wrote)
     if tenancy.cluster.kubeconfig and client_for(tenancy.cluster).get(
         ("v1", "Namespace"), tenancy.namespace

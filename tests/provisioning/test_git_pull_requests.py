@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from django.conf import settings
 
 from fleet.models import Cluster
 from provisioning.git.commits import TenancyCommit
+from provisioning.reconcile import reconcile
 from tests import factories
 from tests.provisioning.test_git_delivery import Followed, condition, followed
 from tests.pull_requests import Hub
@@ -72,6 +74,47 @@ def test_a_change_waits_in_a_pull_request_until_people_merge_it(
     assert followed.reconcile() == 0
     assert (followed.row.is_settled, condition(followed.row)[0]) == (True, "Committed")
     assert {header for _, header in hub.asked} == {f"Bearer {TOKEN}"}
+
+
+def waits_of(followed: Followed, *, during: timedelta) -> list[timedelta]:
+    """How long each pass leaves the tenancy alone, while workers do what is due."""
+    waits, end = [], followed.time + during
+    while followed.time < end:
+        waits.append(followed.row.requeue_at - followed.time)
+        followed.time = followed.row.requeue_at
+        assert reconcile(followed.tenancy.pk, now=followed.now, only_due=True) == 0
+    return waits
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_one_that_waits_is_asked_after_ever_less_often(
+    hub: Hub, followed: Followed, leaves: bool
+) -> None:
+    followed.reconcile()
+    if leaves:
+        hub.merge()
+        followed.reconcile()
+        factories.leave(followed.row, to="removing", at=followed.time)
+        followed.reconcile()
+    hub.asked.clear()
+    waits = waits_of(followed, during=timedelta(hours=1))
+    # Of the 5,000 calls that GitHub answers in an hour; in the first one, in which they are most.
+    assert len(hub.asked) == len(waits) <= 5_000 / 150
+    assert waits == sorted(waits)
+    assert waits[:4] == [timedelta(seconds=15)] * 4
+    assert waits[-1] == timedelta(minutes=5)
+
+
+def test_one_that_waited_for_long_is_asked_after_soon_once_more_is_wanted(
+    hub: Hub, followed: Followed
+) -> None:
+    followed.reconcile()
+    followed.time += timedelta(hours=1)
+    followed.reconcile()
+    assert followed.row.requeue_at == followed.time + timedelta(minutes=5)
+    factories.request(followed.ada, followed.row, followed.a100, gpus=2)
+    followed.reconcile()
+    assert followed.row.requeue_at == followed.time + timedelta(seconds=15)
 
 
 def test_what_is_wanted_next_goes_into_the_same_pull_request(
