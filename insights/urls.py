@@ -5,6 +5,7 @@ from django.urls import path
 from insights.capacity import limit_page
 from insights.capacity import page as capacity
 from insights.costs import page as costs
+from insights.failed_runs import page as failed_runs
 from insights.model_endpoints import views as model_endpoints
 from insights.prices import page as prices
 from insights.quota_chain import page as quota_chain
@@ -21,6 +22,7 @@ urlpatterns = [
         utilisation.utilisation_file,
         name="utilisation-file",
     ),
+    path("capacity/failed-runs", failed_runs.failed, name="failed-runs"),
     path("capacity/prices", prices.prices, name="prices"),
     path("capacity/prices/<int:pk>", prices.price, name="price"),
     path("capacity/prices/<int:pk>/confirm", prices.confirm, name="price-confirm"),

@@ -48,6 +48,7 @@ from insights.capacity.api import LimitEndpoint
 from insights.capacity.increases_api import LimitIncreaseEndpoint, QuotaIncreaseEndpoint
 from insights.capacity.subscriptions_api import SubscriptionEndpoint
 from insights.costs.api import CostEndpoint
+from insights.failed_runs.api import FailedRunsEndpoint
 from insights.model_endpoints.api import ModelEndpointEndpoint
 from insights.prices.api import PriceEndpoint
 from insights.quota_chain.api import ChainEndpoint
@@ -90,6 +91,7 @@ KINDS = (
     "limits",
     "costs",
     "utilisation",
+    "failed-runs",
     "prices",
     "model-endpoints",
     "reservations",
@@ -156,6 +158,7 @@ router.register("quota-chains", ChainEndpoint, basename="quota-chain")
 router.register("limits", LimitEndpoint, basename="limit")
 router.register("costs", CostEndpoint, basename="cost")
 router.register("utilisation", UtilisationEndpoint, basename="utilisation")
+router.register("failed-runs", FailedRunsEndpoint, basename="failed-run")
 router.register("prices", PriceEndpoint, basename="price")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")

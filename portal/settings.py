@@ -204,6 +204,7 @@ SPECTACULAR_SETTINGS = {
     "SERVERS": [{"url": "/"}],
     "WEBHOOKS": [f"portal.http.webhooks.{event.name}" for event in WebhookEvent],
     "ENUM_NAME_OVERRIDES": {
+        "FailedRunsCause": "insights.failed_runs.gathering.CHOICES",
         "FailureCause": "workloads.failures.causes.CHOICES",
         "RequestState": "approvals.requests.serializers.STATES",
         "ObjectState": "provisioning.api.OBJECT_STATES",

@@ -114,7 +114,7 @@ class Catalogue:
         self.says(
             number,
             "Approved",
-            "Set up on training-eastus",
+            "Set up on Training, East US",
             "Its time was over",
             "Taken down",
         )
@@ -130,7 +130,9 @@ class Catalogue:
         self.post("Ada", f"/requests/{number}/let-go/", {})
         self.stage(number, "ended")
         self.take_down(number)
-        self.says(number, "Set up on dev-eastus", "Let go early", "Taken down")
+        self.says(
+            number, "Set up on Development, East US", "Let go early", "Taken down"
+        )
         return f"stands {seconds:.1f} s after it was asked for"
 
     def training(self) -> str:

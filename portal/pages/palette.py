@@ -27,6 +27,7 @@ BESIDE_THE_RAIL = (
     ("Cost centres", "building-2", "cost-centres", None),
     ("Prices", "tag", "prices", None),
     ("Utilisation: which GPUs are idle", "gauge", "utilisation", None),
+    ("Failed runs: why, and what they cost", "gauge", "failed-runs", None),
     ("Reservations", "server", "reservations", None),
     ("Versions: driver and CUDA of each cluster", "server", "versions", None),
     ("Drafts of the policy", "pencil", "policy-drafts", Permission.SEE_POLICY_DRAFTS),

@@ -1,0 +1,1 @@
+"""Why runs failed lately, how often, and what they cost."""
