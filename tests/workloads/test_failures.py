@@ -19,8 +19,11 @@ from workloads.failures.of_pods import cause_of, why_failed
 from workloads.failures.signs import SIGNS, cause_in
 from workloads.models import KeptLog, Run
 from workloads.observed import Exit, Pod
+from workloads.reasons.starting import RECOVERING
 from workloads.runs.logs.causes import learn_cause
 from workloads.runs.logs.keeping import keep_of_ended
+from workloads.runs.sending import end
+from workloads.runs.states import State
 
 AT = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 OUT_OF_GPU_MEMORY = (
@@ -338,6 +341,22 @@ def test_a_run_that_failed_says_why_and_where_that_is_put_right(
     assert links["Choose another kind of GPU"].endswith(f"again={run.pk}#id_flavor")
     listed = parsed(browser.get(f"/teams/{run.team.slug}/runs").text)
     assert Code.GPU_MEMORY.label in listed.words
+
+
+def test_a_run_that_failed_at_once_was_not_interrupted_before(watched: Watched) -> None:
+    """For a moment its pod has failed and its job has not, as if another pod were to come."""
+    run = submit(watched)
+    attempt = run.run_attempts.create(
+        number=1, started_at=run.created_at, ended_at=timezone.now(), why=RECOVERING
+    )
+    Run.objects.filter(pk=run.pk).update(
+        state=State.STARTING, started_at=run.created_at
+    )
+    end(
+        run.pk, State.FAILED, now=timezone.now(), message="It has failed.", cause="disk"
+    )
+    run.refresh_from_db()
+    assert run.last_attempt == attempt
 
 
 def test_what_torchrun_writes_last_hides_no_cause_as_the_log_is_kept(

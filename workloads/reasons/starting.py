@@ -15,6 +15,9 @@ from workloads.reasons.sources import never_fetched, unfetched
 from workloads.reasons.words import pods
 
 PROMPT = timedelta(minutes=2)
+RECOVERING = (
+    "One of its pods has failed, and another one is being started in its place."
+)
 HOPES = (Outlook.NEVER, Outlook.CHANGE, Outlook.ESCALATE, Outlook.WAIT)
 
 
@@ -169,7 +172,7 @@ def _recovering(ready: Condition) -> Answer:
     return Answer(
         code="recovering",
         outlook=Outlook.WAIT,
-        what="One of its pods has failed, and another one is being started in its place.",
+        what=RECOVERING,
         do="Look at the logs of the failed pod if it happens again.",
         when="It has started before.",
         since=ready.since,

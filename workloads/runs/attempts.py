@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from workloads.reasons.starting import RECOVERING
 from workloads.runs.models import Attempt, Run
 
 LONGEST_REASON = 600
@@ -52,6 +53,17 @@ def finish(run: Run, *, at: datetime, why: str, is_sent_back: bool) -> bool:
         return False
     run.save(update_fields=finished(run, at=at, why=why, is_sent_back=is_sent_back))
     return True
+
+
+def ended_with_last(run: Run) -> None:
+    """Take it back that the last attempt of a run that failed was interrupted: no pod came in the failed one's place.
+
+    A pod has failed for a moment before Kubernetes says that its job has, which is when nobody knows which it will be.
+    """
+    last = run.run_attempts.last()
+    if last is not None and last.ended_at is not None and last.why == RECOVERING:
+        last.why = ""
+        last.save(update_fields=["why"])
 
 
 def _told(run: Run) -> tuple[datetime | None, datetime | None, int]:
