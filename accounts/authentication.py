@@ -178,7 +178,8 @@ def _by_entra(secret: str) -> tuple[User, IssuedToken]:
 
 def _by_identity(claims: Claims) -> tuple[User, IssuedToken]:
     """The pipelines of the team for which this application acts; raises AuthenticationFailed where it is none's."""
-    rows = Identity.objects.live().of_application(
+    now = timezone.now()
+    rows = Identity.objects.acting(now).of_application(
         object_id=claims.oid, client_id=claims.client_id
     )
     named = list(rows)
@@ -188,7 +189,7 @@ def _by_identity(claims: Claims) -> tuple[User, IssuedToken]:
     account = User.objects.filter(pipelines_of=identity.team_id, is_active=True).first()
     if account is None:
         raise AuthenticationFailed(ACTS_FOR_NO_TEAM)
-    _note_use(identity, now=timezone.now())
+    _note_use(identity, now=now)
     token = IssuedToken(identity.scope, claims.expires_at, identity=identity.pk)
     return _noted(account, token, f"identity {identity.name} ({identity.object_id})")
 

@@ -34,7 +34,7 @@ def still_good(found: Collection[Credential], *, now: datetime) -> set[Credentia
         set(open_ones.values_list("session_key", flat=True)) if sessions else set()
     )
     identities = {one.identity for one in found if one.identity is not None}
-    live = Identity.objects.live().filter(pk__in=identities)
+    live = Identity.objects.acting(now).filter(pk__in=identities)
     acting = {None, *(live.values_list("pk", flat=True) if identities else ())}
     return {
         one

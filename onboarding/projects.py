@@ -78,6 +78,7 @@ def waiting_for(team: Team) -> list[Request]:
         Request.objects.waiting()
         .filter(team=team, offering="namespace")
         .select_related("requester")
+        .with_titles()
     )
     return list(rows.order_by("created_at", "pk")[:MAX_WAITING])
 

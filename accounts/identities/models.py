@@ -1,5 +1,6 @@
 """Applications of Entra ID that act as a team's pipelines."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -24,6 +25,15 @@ class IdentityQuerySet(models.QuerySet["Identity"]):
     def live(self) -> "IdentityQuerySet":
         """Those that nobody has removed."""
         return self.filter(removed_at=None)
+
+    def acting(self, now: datetime) -> "IdentityQuerySet":
+        """Those of them that act now: what a token named does so no longer than that token works."""
+        works = Q(
+            parent__revoked_at=None,
+            parent__suspended_by=None,
+            parent__expires_at__gt=now,
+        )
+        return self.live().filter(Q(parent=None) | works)
 
     def of_team(self, team: Team) -> "IdentityQuerySet":
         """Those that act for this team."""
@@ -95,6 +105,16 @@ class Identity(Row):
                 name="an_identity_has_two_ids",
             ),
         ]
+
+    @property
+    def has_ended_with_its_token(self) -> bool:
+        """Whether the token that named it over the API works no more, and so it acts no more."""
+        made_by = self.parent
+        return made_by is not None and (
+            made_by.revoked_at is not None
+            or made_by.suspended_by_id is not None
+            or made_by.expires_at <= timezone.now()
+        )
 
     def __str__(self) -> str:
         return self.name

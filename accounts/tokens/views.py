@@ -153,7 +153,7 @@ def _lists(tokens: ApiTokenQuerySet) -> dict[str, Any]:
 
 def _identities(team: Team) -> dict[str, Any]:
     """The applications that act for the team, and those that did last."""
-    rows = Identity.objects.of_team(team).select_related("created_by")
+    rows = Identity.objects.of_team(team).select_related("created_by", "parent")
     removed = rows.exclude(removed_at=None).order_by("-removed_at")
     return {
         "identities": list(rows.live()),
@@ -168,7 +168,7 @@ def _of_others(request: HttpRequest, user: User) -> dict[str, object]:
     text = request.POST.get("find", "").strip()[:LONGEST_SEARCH]
     rows = ApiToken.objects.usable(timezone.now()).exclude(user=user.pk)
     found = rows.named(text).select_related("user") if text else rows.none()
-    acting = Identity.objects.live().select_related("team", "created_by")
+    acting = Identity.objects.live().select_related("team", "created_by", "parent")
     named = acting.named(text) if text else acting.none()
     newest = F("last_used_at").desc(nulls_last=True)
     return {

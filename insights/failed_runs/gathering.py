@@ -17,7 +17,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Cast, Coalesce
 
 from workloads.failures.causes import ADVICE, Code
 from workloads.reasons.limits import AT_LIMIT
@@ -124,7 +124,8 @@ def failed_runs(rows: RunQuerySet, *, now: datetime) -> FailedRuns:
             runs=Count("pk"),
             teams=Count("team", distinct=True),
             gpu_seconds=Coalesce(
-                Sum(F("gpus") * F("ran_seconds"), output_field=AMOUNT), Decimal(0)
+                Sum(Cast("gpus", AMOUNT) * F("ran_seconds"), output_field=AMOUNT),
+                Decimal(0),
             ),
             usd_seconds=Coalesce(
                 Sum(F("usd_per_hour") * F("ran_seconds"), output_field=AMOUNT),

@@ -25,10 +25,9 @@ MAKE_IT = (
 GIVEN_UP = "It waited for 10 minutes. Make the Secret with kubectl, then start it again, or start it with another one."
 
 
-def missing_secret(server: NotebookServer, *, now: datetime) -> str:
-    """Which Secret or key the pod of a server waits for, in a sentence; empty where it waits for none.
+def missing_secret(server: NotebookServer, *, now: datetime) -> str | None:
+    """Which Secret or key the pod of a server waits for, in a sentence; empty where it waits for none, None unsaid.
 
-    Where the cluster does not say it, it is what was known: an answer that does not come takes nothing back.
 
     It calls the cluster, unless that is left alone after failures, and not at all for a server without variables.
     """
@@ -43,7 +42,7 @@ def missing_secret(server: NotebookServer, *, now: datetime) -> str:
         now=now,
     )
     if pods is None:
-        return server.message if server.secret_missed_at is not None else ""
+        return None
     own = [one for one in pods if server.is_pod(str(one["metadata"]["name"]))]
     complaints = (text for pod in own for text in _complaints(pod))
     return next(filter(None, map(lacking_secret, complaints)), "")

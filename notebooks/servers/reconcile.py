@@ -180,6 +180,10 @@ def _is_without_secret(
     """Whether a start waits for a Secret, which its owner is told; after a time it is given up, and its pod goes."""
     server = lease.row
     missing = missing_secret(server, now=now())
+    if missing is None and server.secret_missed_at is not None:
+        # An answer that does not come takes nothing back, and ends nothing.
+        lease.finish(requeue_at=now() + PATIENT, now=now(), attempts=0)
+        return True
     if not missing:
         return False
     ends = given_up_at(server)

@@ -172,6 +172,7 @@ def board(team: Team, *, by: User, now: datetime) -> Board:
     apart = of_tenancies(tenancies, viewer=by)
     asked = list(
         Request.objects.with_allocation()
+        .with_titles()
         .filter(team=team)
         .select_related("flavor__cluster", "tenancy", "requester")[:MOST_REQUESTS]
     )

@@ -361,6 +361,21 @@ def test_one_added_over_the_api_is_listed_and_ends_with_the_token_that_named_it(
     assert Event.objects.get(kind=Kind.IDENTITY_REMOVED).actor_name == "Lena"
 
 
+def test_one_that_a_token_named_acts_no_longer_than_that_token_works(
+    team: Team, lead: User, pipeline: Pipeline, client: Client
+) -> None:
+    Caller(lead)
+    token = ApiToken.objects.get(user=lead)
+    added(team, lead, parent=token)
+    assert pipeline.get().status_code == 200
+    before = timezone.now() - timedelta(days=2)
+    ApiToken.objects.update(created_at=before, expires_at=before + timedelta(days=1))
+    assert pipeline.refusal == (401, ACTS_FOR_NO_TEAM)
+    client.force_login(lead)
+    shown = client.get(f"/teams/{team.slug}/tokens").text
+    assert f"the token {token}, with which it was named, works no more" in shown
+
+
 def test_a_token_that_was_revoked_while_it_named_one_names_none(
     team: Team, lead: User
 ) -> None:

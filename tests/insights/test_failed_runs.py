@@ -89,6 +89,12 @@ def test_each_way_to_fail_has_a_name(scene: Scene) -> None:
     assert set(keys) <= {key for key, _ in CHOICES}
 
 
+def test_very_large_runs_are_added_up(scene: Scene) -> None:
+    here(scene, gpus=4_096, ran_seconds=3_600_000, cause=Code.DRIVER)
+    [found] = failed_runs(Run.objects.all(), now=NOW).causes
+    assert found.gpu_hours == 4_096_000
+
+
 def test_what_people_stopped_and_what_ended_long_ago_is_not_among_them(
     scene: Scene,
 ) -> None:

@@ -351,7 +351,7 @@ def test_what_another_notebook_waits_for_is_not_its_own(
     assert worked_on(without).message == worked_on(other).message == ""
 
 
-def test_a_cluster_that_does_not_answer_takes_nothing_back(
+def test_a_cluster_that_does_not_answer_takes_nothing_back_and_ends_nothing(
     tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
 ) -> None:
     """The ten minutes would begin anew, and on a cluster that fails now and then its GPUs be held for ever."""
@@ -363,7 +363,10 @@ def test_a_cluster_that_does_not_answer_takes_nothing_back(
     kubernetes.fail("/pods", status=500)
     server = worked_on(server, at=since + timedelta(minutes=9))
     assert (server.message, server.secret_missed_at) == (MISSING, since)
-    server = worked_on(server, at=since + timedelta(minutes=10))
+    server = worked_on(server, at=since + timedelta(minutes=11))
+    assert server.state == State.STARTING
+    kubernetes.cluster.faults.clear()
+    server = worked_on(server, at=since + timedelta(minutes=12))
     assert server.state == State.FAILED
 
 

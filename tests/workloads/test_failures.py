@@ -54,7 +54,7 @@ OF_TORCHRUN = [
             "A GPU had no memory left for the 20.00 GiB more that its program needed.",
         ),
         (
-            "[rank3]: RuntimeError: CUDA error: out of memory",
+            "[default3]:[rank3]: RuntimeError: CUDA error: out of memory",
             Code.GPU_MEMORY,
             "A GPU had no memory left for its program.",
         ),
@@ -132,11 +132,6 @@ OF_TORCHRUN = [
             "There is no file /data/train.parquet.",
         ),
         (
-            "sh: 1: accelerate: not found",
-            Code.COMMAND,
-            "Its image has no command accelerate that it may run.",
-        ),
-        (
             'exec: "torchrun": executable file not found in $PATH',
             Code.COMMAND,
             "Its image has no command torchrun that it may run.",
@@ -149,7 +144,7 @@ OF_TORCHRUN = [
         (
             "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: https://huggingface.co/api/whoami-v2",
             Code.REFUSED,
-            "huggingface.co refused it for want of a valid token.",
+            "huggingface.co refused what it asked for: it is not there, has expired, or needs a valid token.",
         ),
         (
             (
@@ -160,9 +155,9 @@ OF_TORCHRUN = [
             "It could not reach pypi.org.",
         ),
         (
-            "curl: (6) Could not resolve host: huggingface.co",
+            "fatal: unable to access 'https://git.example.com/x.git/': Could not resolve host: git.example.com",
             Code.NETWORK,
-            "It could not reach huggingface.co.",
+            "It could not reach git.example.com.",
         ),
         (
             "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, remote process exited",
@@ -183,8 +178,61 @@ def test_a_line_tells_a_cause(line: str, code: Code, what: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (
+            "RuntimeError: unable to write to file </torch_12_3_0>: No space left on device (28)",
+            Code.SHARED_MEMORY,
+        ),
+        (
+            (
+                "train-0:77:91 [0] misc/shmutils.cc:87 NCCL WARN Error: failed to extend /dev/shm/nccl-x to 9 bytes: "
+                "No space left on device (28)"
+            ),
+            Code.SHARED_MEMORY,
+        ),
+        (
+            "RuntimeError: unable to open shared memory object </torch_1_2_3> in read-write mode: Too many open files",
+            Code.PROGRAM,
+        ),
+        (
+            "  traceback : Signal 9 (SIGKILL) received by PID 25",
+            Code.MEMORY,
+        ),
+        (
+            "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 80.0 GiB for an array with shape (9,)",
+            Code.MEMORY,
+        ),
+        (
+            "requests.exceptions.ConnectionError: ('Connection aborted.', ConnectionResetError(104, 'reset'))",
+            Code.PROGRAM,
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/pymp-abc/listener'",
+            Code.PROGRAM,
+        ),
+    ],
+)
+def test_what_reads_alike_is_told_apart(line: str, code: Code) -> None:
+    found = cause_in([line])
+    assert found is not None
+    assert found[1].code == code
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        (
+            "[W1129 socket.cpp:697] [c10d] The IPv6 network addresses of (train-0, 29500) cannot be retrieved (gai "
+            "error: -2 - Name or service not known)."
+        ),
+        "Error caught was: No module named 'triton'",
+        "E0000 cuda_executor.cc:1228] failed call to cuInit: no CUDA-capable device is detected",
+        "UserWarning: CUDA initialization: Found no NVIDIA driver on your system.",
+        "/start.sh: line 3: nvidia-smi: command not found",
+        '10.0.0.1 "GET /metrics HTTP/1.1" 401 Unauthorized',
+        "warning: Could not resolve host: metadata.google.internal",
+        "subprocess.CalledProcessError: Command '['train.py']' returned non-zero exit status 1.",
         "epoch 3 loss 0.51",
         "warning: memory is at 91 %",
         "no error",
@@ -199,7 +247,7 @@ def test_other_lines_tell_none(line: str) -> None:
 def test_what_says_what_to_change_goes_before_what_its_end_brings_about() -> None:
     lines = [
         OUT_OF_GPU_MEMORY,
-        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "torch.distributed.DistBackendError: NCCL error: remote process exited",
         "RuntimeError: it is over",
     ]
     found = cause_in(lines)
@@ -208,6 +256,30 @@ def test_what_says_what_to_change_goes_before_what_its_end_brings_about() -> Non
     found = cause_in(lines[1:])
     assert found is not None
     assert found[1].code == Code.WORKERS
+
+
+def test_an_error_before_another_worker_is_lost_is_the_cause() -> None:
+    found = cause_in(
+        [
+            "[rank0]: KeyError: 'labels'",
+            "[rank1]: torch.distributed.DistBackendError: NCCL error: remote process exited",
+        ]
+    )
+    assert found is not None
+    assert found[1].what == "Its program ended with the error KeyError."
+
+
+def test_an_error_that_python_passes_over_ended_nothing() -> None:
+    found = cause_in(
+        [
+            "ValueError: bad shape",
+            "Exception ignored in: <function Pool.__del__ at 0x7f>",
+            "Traceback (most recent call last):",
+            "AttributeError: 'NoneType' object has no attribute 'dumps'",
+        ]
+    )
+    assert found is not None
+    assert "ValueError" in found[1].what
 
 
 def test_the_last_of_two_errors_ended_it() -> None:
@@ -271,7 +343,7 @@ def failed(name: str = "train-0", *, after: int = 0, **how: object) -> Pod:
                 message="Pod ephemeral local storage usage exceeds the total limit of containers 10Gi.",
             ),
             Code.DISK,
-            "It wrote more than its node has room for.",
+            "It wrote more to its node than it may.",
         ),
     ],
 )
@@ -290,15 +362,56 @@ def test_of_a_pod_that_goes_on_or_ended_well_nothing_is_told() -> None:
 def test_of_several_pods_that_counts_which_failed_first_and_says_what_to_change() -> (
     None
 ):
-    first = failed("train-3", after=2, words="CUDA out of memory")
-    lost = failed("train-0", after=1, words="NCCL error: remote process exited")
-    later = failed("train-1", after=9, words="No space left on device")
+    first = failed("train-3", after=2, words="RuntimeError: CUDA out of memory")
+    lost = failed("train-0", after=1, words="torch.DistBackendError: NCCL error")
+    later = failed("train-1", after=9, words="OSError: No space left on device")
     found = why_failed([lost, later, first], since=AT)
     assert found is not None
     assert found.code == Code.GPU_MEMORY
     assert (
         found.what == "A GPU had no memory left for its program. It began in train-3."
     )
+
+
+def test_of_what_follows_from_another_end_no_place_is_told() -> None:
+    own = failed("train-0", after=1, words="KeyError: 'labels'")
+    lost = failed("train-1", after=30, words="torch.DistBackendError: NCCL error")
+    found = why_failed([lost, own], since=AT)
+    assert found is not None
+    assert found.what == (
+        "Its program ended with the error KeyError. It began in train-0."
+    )
+    alone = why_failed([lost, replace(lost, name="train-2")], since=AT)
+    assert alone is not None
+    assert alone.what == "Its workers lost each other."
+
+
+def test_a_pod_in_whose_place_another_came_failed_nothing() -> None:
+    gone = Pod(name="train-a", phase="Failed", reason="Terminated", created=AT)
+    later = replace(
+        failed("train-b", words="RuntimeError: CUDA out of memory"),
+        created=AT + timedelta(hours=1),
+    )
+    found = why_failed([gone, later], since=AT)
+    assert found is not None
+    assert found.code == Code.GPU_MEMORY
+
+
+def test_a_node_that_was_full_is_not_the_doing_of_the_pod() -> None:
+    full = "The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi."
+    found = cause_of(Pod(name="a", phase="Failed", reason="Evicted", message=full))
+    assert found is not None
+    assert found.code == Code.NODE
+    shared = 'Usage of EmptyDir volume "shared" exceeds the limit "32Gi".'
+    found = cause_of(Pod(name="a", phase="Failed", reason="Evicted", message=shared))
+    assert found is not None
+    assert found.code == Code.SHARED_MEMORY
+
+
+def test_a_shell_names_the_command_that_it_does_not_know() -> None:
+    found = cause_of(failed(code=127, words="sh: 1: accelerate: not found\n"))
+    assert found is not None
+    assert found.what == "Its image has no command accelerate."
 
 
 def failing(*lines: str, code: int = 1) -> tuple[str, ...]:

@@ -96,8 +96,9 @@ ADVICE: Mapping[Code, Advice] = {
         "Have it write to a volume or to /tmp, as it is no administrator in its container, and run it again.",
     ),
     Code.REFUSED: Advice(
-        "no valid token",
-        "Give it a valid token from a Secret of its namespace, and run it again.",
+        "refused by a service",
+        "Look whether what it asked for is called so, give it a valid token from a Secret of its namespace, and run it "
+        "again.",
     ),
     Code.NETWORK: Advice(
         "host not reached",
@@ -130,6 +131,14 @@ class Cause:
     follows: bool = False
 
     @property
-    def vagueness(self) -> int:
-        """0 for what says what to change, then for what may follow from another end, then for an error of any kind."""
-        return 2 if self.code is Code.PROGRAM else int(self.follows)
+    def is_clear(self) -> bool:
+        """Whether it says what to change: it follows from nothing else, and is no error of just any kind."""
+        return self.code is not Code.PROGRAM and not self.follows
+
+    def began_in(self, where: str) -> str:
+        """The sentence about it, with where it began if it began there; empty for work of one pod."""
+        return (
+            f"{self.what} It began in {where}."
+            if where and not self.follows
+            else self.what
+        )

@@ -251,7 +251,7 @@ def end(
     run.state, run.message, run.cause = state, message[:600], cause
     run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
     ran = attempts.finished(run, at=run.ended_at)
-    if cause:
+    if state is State.FAILED and not run.was_stopped_at_limit:
         attempts.ended_with_last(run)
     run.save(update_fields=["state", "message", "cause", "ended_at", *ran])
     tell_ended(run, now=now)

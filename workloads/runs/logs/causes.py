@@ -9,8 +9,8 @@ from workloads.failures.signs import cause_in
 from workloads.runs.models import KeptLog, Run
 from workloads.runs.states import State
 
-# Nothing is known, which any cause is better than.
-UNKNOWN = 3
+# What a log may say more clearly.
+VAGUE = frozenset({"", Code.PROGRAM, Code.WORKERS, Code.NETWORK})
 
 
 @transaction.atomic
@@ -19,14 +19,15 @@ def learn_cause(run_id: int) -> None:
     run = Run.objects.locked().get(pk=run_id)
     if run.state != State.FAILED or run.was_stopped_at_limit:
         return
-    known = _vagueness(run)
+    if run.cause not in VAGUE:
+        return
     logs = list(run.kept_logs.filter(attempt=run.last_attempt))
-    told = min(_told(logs), key=lambda one: (one[0].vagueness, one[1]), default=None)
-    if told is None or not known or told[0].vagueness > known:
+    told = min(_told(logs), key=lambda one: (not one[0].is_clear, one[1]), default=None)
+    if told is None:
         return
     cause, _, label = told
-    where = f" It began in {label}." if len(logs) > 1 else ""
-    run.cause, run.message = cause.code, f"{cause.what}{where}"
+    run.cause = cause.code
+    run.message = cause.began_in(label if len(logs) > 1 else "")
     run.save(update_fields=["cause", "message"])
 
 
@@ -39,10 +40,3 @@ def _told(logs: list[KeptLog]) -> Iterator[tuple[Cause, str, str]]:
         found = cause_in(texts)
         if found is not None:
             yield found[1], places[found[0]], one.label
-
-
-def _vagueness(run: Run) -> int:
-    """How vague what is known of it is; 0 for what needs no log any more."""
-    if not run.cause:
-        return UNKNOWN
-    return Cause(Code(run.cause), "", follows=run.cause == Code.WORKERS).vagueness
