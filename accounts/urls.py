@@ -18,7 +18,9 @@ urlpatterns = [
     path("teams/<slug:slug>/tokens", token_views.team_tokens, name="team-tokens"),
     path("teams/<slug:slug>/identities", identity_views.add, name="team-identity-new"),
     path(
-        "identities/<int:pk>/remove", identity_views.remove, name="team-identity-remove"
+        "tokens/identities/<int:pk>/remove",
+        identity_views.remove,
+        name="team-identity-remove",
     ),
     path("tokens/<slug:prefix>/revoke", token_views.revoke, name="token-revoke"),
     path("cost-centres/", cost_centre_views.cost_centres, name="cost-centres"),

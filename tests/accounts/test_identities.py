@@ -191,7 +191,9 @@ def test_members_and_other_leads_add_see_and_remove_none(
         client.force_login(person)
         assert client.get(PAGE).status_code == status
         assert client.post(PAGE, GITHUB).status_code == status
-        assert client.post(f"/identities/{identity.pk}/remove").status_code == 404
+        assert (
+            client.post(f"/tokens/identities/{identity.pk}/remove").status_code == 404
+        )
         caller = Caller(person)
         assert caller.get(HERE).status_code == status
         assert caller.post(HERE, GITHUB).status_code == status
@@ -211,7 +213,7 @@ def test_a_platform_lead_finds_it_by_its_id_and_removes_it_and_adds_none(
     assert client.get(PAGE).status_code == 403
     assert "Add an identity" not in client.get("/teams/vision/tokens").content.decode()
     assert pipeline.get().status_code == 200
-    assert client.post(f"/identities/{identity.pk}/remove").status_code == 302
+    assert client.post(f"/tokens/identities/{identity.pk}/remove").status_code == 302
     assert pipeline.refusal == (401, ACTS_FOR_NO_TEAM)
     assert "1 removed" in client.get("/teams/vision/tokens").content.decode()
 

@@ -91,7 +91,7 @@ def test_a_token_is_created_shown_once_and_revoked(
     open_page: Open, priya: User
 ) -> None:
     page = open_page(priya, "/tokens/")
-    page.get_by_label("Name").fill("nightly")
+    page.get_by_label("Name", exact=True).fill("nightly")
     page.get_by_role("button", name="Create the token").click()
     expect(page.get_by_text("it is not shown again")).to_be_visible()
     assert violations(page) == []

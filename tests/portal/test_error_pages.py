@@ -152,6 +152,7 @@ def test_the_address_of_every_button_leads_back_to_a_page_that_is_there() -> Non
         "request", args=[own.waiting.pk]
     )
     assert led["tokens/<slug:prefix>/revoke"] == "/tokens/"
+    assert led["tokens/identities/<int:pk>/remove"] == "/tokens/"
     assert led["tenancies/<int:pk>/protection"] == reverse(
         "leaving", args=[own.team.slug]
     )
