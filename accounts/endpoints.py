@@ -10,7 +10,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from accounts.authentication import IssuedToken
 from accounts.credentials import Credential
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Team, User
+from web.refusals import BadInput
 from web.strict import NothingSerializer
 
 
@@ -64,6 +65,13 @@ class Endpoint(GenericViewSet[Any]):
                 self.caller.pk, until=auth.expires_at, identity=auth.identity
             )
         return Credential(self.caller.pk, token=self.token.pk if self.token else None)
+
+    def check_sees_team(self, slug: str) -> None:
+        """Let the slug of a team pass that the caller sees; raises BadInput for any other, there or not."""
+        if not Team.objects.visible_to(self.caller).filter(slug=slug).exists():
+            raise BadInput(
+                "You see no team of this name.", code="no_such_team", field="team"
+            )
 
     def body(
         self, serializer: type[Serializer[Any]], *, partial: bool = False

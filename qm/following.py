@@ -207,11 +207,7 @@ def follow(portal: Portal, run: Run, wanted: Wanted, *, tail: int | None) -> Run
 def ended(run: Run) -> None:
     """Say how a run ended; raises Ended with the code for one that did not finish."""
     said = f"{run['name']}: {run['state']} after {words.duration(run['ran_seconds'])}, {run['cost']} USD."
-    text = "\n".join(
-        filter(
-            None, (said, words.plain(run["message"]), words.plain(run.get("advice")))
-        )
-    )
+    text = "\n".join([said, *words.outcome(run)])
     if run["state"] != "finished":
         raise Ended(text, Code.NOT_DONE)
     words.note(text)

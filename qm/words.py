@@ -184,6 +184,12 @@ def start(found: Mapping[str, Any] | None) -> str:
     return f"{found['sentence']}. {found['detail']}" if found else ""
 
 
+def outcome(run: Mapping[str, Any]) -> list[str]:
+    """What the portal says of a run beside its state, and what to do, which a portal of before does not tell."""
+    said = plain(run["message"]), plain(run.get("advice"))
+    return [one for one in said if one]
+
+
 def why(run: Mapping[str, Any]) -> str:
     """The sentences about a run's state: what, since, line, when, do."""
     found = run["why"]
@@ -193,8 +199,7 @@ def why(run: Mapping[str, Any]) -> str:
             if run["is_over"]
             else "It is being sent."
         )
-        said = (over, plain(run["message"]), plain(run.get("advice")))
-        return "\n".join(filter(None, said))
+        return "\n".join([over, *outcome(run)])
     what = f"{found['what']} (since {moment(found['since'])})"
     return "\n".join(
         plain(one) for one in (what, found["line"], found["when"], found["do"]) if one

@@ -6,17 +6,21 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import ExpressionWrapper, F, Q
 from django.utils import timezone
 
 from accounts.identities.guids import GUID
 from accounts.roles import Permission
 from accounts.teams import Membership, Team
-from accounts.tokens.models import TEAM_SCOPE_CHOICES, TEAM_SCOPES
+from accounts.tokens.models import TEAM_SCOPE_CHOICES, TEAM_SCOPES, ApiToken
 from web.rows import Row
 
 if TYPE_CHECKING:
     from accounts.models import User
+
+
+def _acts(now: datetime) -> Q:
+    return Q(parent=None) | Q(parent__in=ApiToken.objects.usable(now))
 
 
 class IdentityQuerySet(models.QuerySet["Identity"]):
@@ -28,12 +32,12 @@ class IdentityQuerySet(models.QuerySet["Identity"]):
 
     def acting(self, now: datetime) -> "IdentityQuerySet":
         """Those of them that act now: what a token named does so no longer than that token works."""
-        works = Q(
-            parent__revoked_at=None,
-            parent__suspended_by=None,
-            parent__expires_at__gt=now,
-        )
-        return self.live().filter(Q(parent=None) | works)
+        return self.live().filter(_acts(now))
+
+    def with_acts(self, now: datetime) -> "IdentityQuerySet":
+        """With whether each acts, unless it was removed, as `acts`."""
+        acts = ExpressionWrapper(_acts(now), output_field=models.BooleanField())
+        return self.annotate(acts=acts)
 
     def of_team(self, team: Team) -> "IdentityQuerySet":
         """Those that act for this team."""
@@ -105,16 +109,6 @@ class Identity(Row):
                 name="an_identity_has_two_ids",
             ),
         ]
-
-    @property
-    def has_ended_with_its_token(self) -> bool:
-        """Whether the token that named it over the API works no more, and so it acts no more."""
-        made_by = self.parent
-        return made_by is not None and (
-            made_by.revoked_at is not None
-            or made_by.suspended_by_id is not None
-            or made_by.expires_at <= timezone.now()
-        )
 
     def __str__(self) -> str:
         return self.name

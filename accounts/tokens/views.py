@@ -156,7 +156,7 @@ def _identities(team: Team) -> dict[str, Any]:
     rows = Identity.objects.of_team(team).select_related("created_by", "parent")
     removed = rows.exclude(removed_at=None).order_by("-removed_at")
     return {
-        "identities": list(rows.live()),
+        "identities": list(rows.live().with_acts(timezone.now())),
         "removed_identities": list(removed[:MOST_ENDED]),
     }
 
@@ -168,8 +168,9 @@ def _of_others(request: HttpRequest, user: User) -> dict[str, object]:
     text = request.POST.get("find", "").strip()[:LONGEST_SEARCH]
     rows = ApiToken.objects.usable(timezone.now()).exclude(user=user.pk)
     found = rows.named(text).select_related("user") if text else rows.none()
-    acting = Identity.objects.live().select_related("team", "created_by", "parent")
-    named = acting.named(text) if text else acting.none()
+    live = Identity.objects.live().with_acts(timezone.now())
+    live = live.select_related("team", "created_by", "parent")
+    named = live.named(text) if text else live.none()
     newest = F("last_used_at").desc(nulls_last=True)
     return {
         "may_search": True,

@@ -14,7 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from accounts.models import Team
 from allocations.budgets.money import month_of
 from allocations.budgets.months import month_named
 from allocations.models import Allocation
@@ -147,10 +146,8 @@ class CostEndpoint(Endpoint):
         if not (slug := self.asked.get("team", "")):
             return charges
         theirs = of_team(charges, slug)
-        if not theirs and not Team.objects.visible_to(self.caller).filter(slug=slug):
-            raise BadInput(
-                "You see no team of this name.", code="no_such_team", field="team"
-            )
+        if not theirs:
+            self.check_sees_team(slug)
         return theirs
 
     def _on_cost_centre(

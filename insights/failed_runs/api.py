@@ -7,7 +7,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.endpoints import Endpoint
-from accounts.models import Team
 from insights.failed_runs.gathering import (
     CHOICES,
     DAYS,
@@ -16,7 +15,6 @@ from insights.failed_runs.gathering import (
     failed_runs,
 )
 from web.output import OutputSerializer
-from web.refusals import BadInput
 from web.strict import StrictSerializer, Text
 from workloads.runs.models import Run
 
@@ -73,10 +71,7 @@ class FailedRunsEndpoint(Endpoint):
         """Why the runs of the last 30 days failed, how often, and what they cost."""
         rows = Run.objects.visible_to(self.caller)
         if slug := self.asked.get("team", ""):
-            if not Team.objects.visible_to(self.caller).filter(slug=slug).exists():
-                raise BadInput(
-                    "You see no team of this name.", code="no_such_team", field="team"
-                )
+            self.check_sees_team(slug)
             rows = rows.filter(team__slug=slug)
         found = failed_runs(rows, now=timezone.now())
         return Response(FailedRunsSerializer(found).data)

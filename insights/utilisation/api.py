@@ -13,7 +13,6 @@ from rest_framework.response import Response
 
 from accounts.api import TeamNameSerializer
 from accounts.endpoints import Endpoint
-from accounts.models import Team
 from allocations.models import Allocation, AllocationQuerySet
 from fleet.models import Flavor
 from insights.utilisation.gathering import DAYS, Utilisation, utilisation_of
@@ -198,10 +197,7 @@ class UtilisationEndpoint(Endpoint):
         """The allocations that the caller may see and asks for; raises BadInput for a name of nothing."""
         rows = Allocation.objects.visible_to(self.caller)
         if slug := self.asked.get("team", ""):
-            if not Team.objects.visible_to(self.caller).filter(slug=slug).exists():
-                raise BadInput(
-                    "You see no team of this name.", code="no_such_team", field="team"
-                )
+            self.check_sees_team(slug)
             rows = rows.filter(team__slug=slug)
         if key := self.asked.get("flavor", ""):
             rows = rows.filter(flavor=_flavor(key))

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.failures.causes import Cause, Code
 from workloads.failures.signs import cause_in
 from workloads.observed import Exit, Pod
+from workloads.reading.values import LATEST
 
-LATEST = datetime.max.replace(tzinfo=UTC)
 LOGS = Step(Action.SHOW_LOGS, "Show its logs")
 OUT_OF_MEMORY = "OOMKilled"
 # By what shells end with, and by 128 and the number of a signal (POSIX).

@@ -18,9 +18,12 @@ LAST_LINES = 400
 NAME = r"[\w.+-]{1,80}"
 PATH = r"[\w./+@=-]{1,150}"
 HOST = r"[A-Za-z0-9.-]{1,100}"
-# How the last line of a Python traceback begins; PyTorch puts the rank before it, and torchrun the process.
+# What PyTorch puts before a line, the rank, and torchrun, the process.
+BEFORE = r"^(?:\[[\w.-]{1,40}\]: ?){0,2}"
+MODULES = r"(?:\w{1,60}\.){0,8}"
+# How the last line of a Python traceback begins.
 ERROR = (
-    r"^(?:\[[\w.-]{1,40}\]: ?){0,2}(?:\w{1,60}\.){0,8}"
+    rf"{BEFORE}{MODULES}"
     r"(?:_?[A-Z]\w{0,60}(?:Error|Exception|Interrupt)|socket\.gaierror|gaierror)\b"
 )
 
@@ -118,7 +121,7 @@ SIGNS: Sequence[Sign] = (
     ),
     _sign(
         Code.MEMORY,
-        r"^(?:\[[\w.-]{1,40}\]: ?){0,2}MemoryError\b"
+        rf"{BEFORE}MemoryError\b"
         r"|^terminate called after throwing an instance of 'std::bad_alloc'",
         "It had no memory left.",
     ),
@@ -205,7 +208,7 @@ SIGNS: Sequence[Sign] = (
     ),
 )
 PYTHON = re.compile(
-    r"^(?:\[[\w.-]{1,40}\]: ?){0,2}(?:\w{1,60}\.){0,8}([A-Z]\w{0,60}(?:Error|Exception|Interrupt))(?=:|$)",
+    rf"{BEFORE}{MODULES}([A-Z]\w{{0,60}}(?:Error|Exception|Interrupt))(?=:|$)",
     re.ASCII,
 )
 # With these a launcher ends whose program has ended with an error of its own.

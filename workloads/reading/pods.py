@@ -1,11 +1,11 @@
 """Pods with their containers, events of either API, and nodes with what is used of them. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from provisioning.pods import OVER
 from workloads.observed import Event, Exit, Node, Nodes, Pod, Waiting
 from workloads.reading.values import (
+    LATEST,
     Object,
     conditions,
     gpus_by_profile,
@@ -17,8 +17,6 @@ from workloads.reading.values import (
     text,
     whole,
 )
-
-LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def event_of(found: Object) -> Event:
@@ -52,7 +50,8 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
     by_kind, name = conditions(found), text(part(found, "metadata"), "name")
     scheduled = by_kind.get("PodScheduled")
     first = items(status, "initContainerStatuses")
-    states = [*first, *items(status, "containerStatuses")]
+    own = items(status, "containerStatuses")
+    states = [*first, *own]
     gpus = gpus_by_profile(spec)
     return Pod(
         name=name,
@@ -68,9 +67,10 @@ def pod_of(found: Object, events: Iterable[Event] = ()) -> Pod:
         if scheduled is not None and not scheduled.is_true
         else None,
         waiting=tuple(_waiting(one) for one in states if part(one, "state", "waiting")),
-        ended_as=next((reason for one in states if (reason := _ended_as(one))), ""),
-        failed_before=next((said for one in first if (said := _last_words(one))), ""),
-        exit=_first_exit(items(status, "containerStatuses")),
+        ended_as=next((one.reason for one in _exits(states) if one.reason), ""),
+        failed_before=next((one.words for one in _exits(first) if one.words), ""),
+        # What fails beside it does so because that one is gone.
+        exit=min(_exits(own), key=lambda one: one.at or LATEST, default=None),
         reason=text(status, "reason"),
         message=text(status, "message"),
         events=tuple(one for one in events if one.kind == "Pod" and one.name == name),
@@ -169,35 +169,21 @@ def _waiting(found: Object) -> Waiting:
     )
 
 
-def _ended_as(found: Object) -> str:
-    """How the container's last run ended, such as OOMKilled; empty when it has not ended or ended well."""
-    last = _last_end(found)
-    return text(last, "reason") if last.get("exitCode") else ""
+def _exit(found: Object) -> Exit | None:
+    """How the container's last run ended; None when it has not ended, or ended well."""
+    last = part(found, "state", "terminated") or part(found, "lastState", "terminated")
+    if not last.get("exitCode"):
+        return None
+    return Exit(
+        code=whole(last.get("exitCode")),
+        reason=text(last, "reason"),
+        words=text(last, "message"),
+        at=moment(last.get("finishedAt")),
+    )
 
 
-def _last_words(found: Object) -> str:
-    """What the container left when its last run failed; empty when it left nothing."""
-    last = _last_end(found)
-    return text(last, "message") if last.get("exitCode") else ""
-
-
-def _first_exit(containers: Iterable[Object]) -> Exit | None:
-    """How the container ended that failed first; what fails beside it does so because that one is gone."""
-    exits = [
-        Exit(
-            code=whole(last.get("exitCode")),
-            reason=text(last, "reason"),
-            words=text(last, "message"),
-            at=moment(last.get("finishedAt")),
-        )
-        for one in containers
-        if (last := _last_end(one)).get("exitCode")
-    ]
-    return min(exits, key=lambda one: one.at or LATEST, default=None)
-
-
-def _last_end(found: Object) -> Object:
-    return part(found, "state", "terminated") or part(found, "lastState", "terminated")
+def _exits(containers: Iterable[Object]) -> list[Exit]:
+    return [ended for one in containers if (ended := _exit(one)) is not None]
 
 
 def label_of(name: str, number: int | None) -> str:

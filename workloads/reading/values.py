@@ -11,6 +11,8 @@ from workloads.observed import Condition, Slices
 
 Object = Mapping[str, Any]
 EMPTY: Object = {}
+# Where the first of several is looked for, what has no date comes behind all others.
+LATEST = datetime.max.replace(tzinfo=UTC)
 # What is read from JSON is a dict, which is seen at once: asking the abstract class takes ten times as long.
 MAPPING = (dict, Mapping)
 

@@ -175,20 +175,15 @@ def _configuration(pod: Pod, stuck: Waiting) -> Answer:
 
 
 def _crash(pod: Pod, stuck: Waiting) -> Answer:
-    cause = cause_of_exit(pod.exit) if pod.exit is not None else None
+    what, code = f"Its container {stuck.container} ends again and again.", Code.PROGRAM
+    if pod.exit is not None:
+        cause = cause_of_exit(pod.exit)
+        what, code = f"{what} {cause.what}", cause.code
     return Answer(
         code="crashes",
         outlook=Outlook.CHANGE,
-        what=" ".join(
-            filter(
-                None,
-                (
-                    f"Its container {stuck.container} ends again and again.",
-                    cause.what if cause is not None else "",
-                ),
-            )
-        ),
-        do=(cause.code if cause is not None else Code.PROGRAM).advice,
+        what=what,
+        do=code.advice,
         since=_since(pod),
         step=LOGS,
         detail=stuck.message,

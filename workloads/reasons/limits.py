@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from ui.amounts import duration
 from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Job
+from workloads.reading.values import LATEST
 
 REASON = "DeadlineExceeded"
 # The kinds whose controllers watch the time themselves say it in words of their own, which Kueue carries over.
@@ -15,7 +16,6 @@ SAID = re.compile(
 )
 AT_LIMIT = "It was stopped at its time limit"
 MORE_TIME = Step(Action.RUN_AGAIN, "Run it again with more time", {"field": "minutes"})
-LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def at_limit(facts: Facts, ended: Condition) -> Answer | None:

@@ -447,6 +447,12 @@ class KeptLog(Row):
         return self.pod
 
     @property
+    def placed(self) -> list[tuple[str, str]]:
+        """Its lines, each as its place and its text."""
+        parts = (line.partition(" ") for line in self.lines.split("\n"))
+        return [(place, text) for place, _, text in parts]
+
+    @property
     def name(self) -> str:
         """The pod's name, as that of a pod that is there."""
         return self.pod

@@ -34,9 +34,8 @@ def learn_cause(run_id: int) -> None:
 def _told(logs: list[KeptLog]) -> Iterator[tuple[Cause, str, str]]:
     """The cause that each log tells, the place of its line, which begins with its time, and what the pod is called."""
     for one in logs:
-        places, texts = zip(
-            *(line.split(" ", 1) for line in one.lines.split("\n")), strict=True
-        )
-        found = cause_in(texts)
+        lines = one.placed
+        found = cause_in([text for _, text in lines])
         if found is not None:
-            yield found[1], places[found[0]], one.label
+            number, cause = found
+            yield cause, lines[number][0], one.label

@@ -153,8 +153,7 @@ def kept_source(run: Run, pod: str, *, attempt: int | None = None) -> KeptSource
     kept = (rows if attempt is None else rows.filter(attempt__number=attempt)).first()
     if kept is None:
         return None
-    parts = (line.partition(" ") for line in kept.lines.split("\n"))
-    return KeptSource(kept.pod, [Line(place, text) for place, _, text in parts])
+    return KeptSource(kept.pod, [Line(*each) for each in kept.placed])
 
 
 def _keep(
