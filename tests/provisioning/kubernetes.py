@@ -113,12 +113,14 @@ class Kubernetes:
         """Delete an object as an administrator."""
         self.write("DELETE", path(ref, namespace, name))
 
+    def all(self, ref: Ref) -> list[dict[str, Any]]:
+        """All objects of a kind, in every namespace."""
+        items: list[dict[str, Any]] = self._send("GET", path(ref))[1]["items"]
+        return items
+
     def names(self, ref: Ref) -> set[str]:
         """The names of all objects of a kind."""
-        return {
-            item["metadata"]["name"]
-            for item in self._send("GET", path(ref))[1]["items"]
-        }
+        return {item["metadata"]["name"] for item in self.all(ref)}
 
     def write(self, method: str, where: str, body: Any = None) -> None:
         """Any write to any path as an administrator."""
