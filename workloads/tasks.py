@@ -4,7 +4,7 @@ from celery import shared_task
 
 from audit import clock
 from workloads.gpu_use import measuring
-from workloads.runs import ending_soon, following, sending
+from workloads.runs import ending_soon, following, sending, telling
 from workloads.runs.enqueue import enqueue
 from workloads.runs.logs import keeping
 from workloads.runs.models import Run
@@ -53,9 +53,10 @@ def keep_log(run_id: int) -> None:
 
 @shared_task(name="workloads.tasks.keep_logs")
 def keep_logs() -> None:
-    """Keep the last lines of what has ended or reaches its time limit, before its pods go."""
+    """Keep the last lines of what has ended or reaches its time limit, before its pods go; tell of ends that wait."""
     keeping.keep_of_ending(now=clock.now)
     keeping.keep_of_ended(now=clock.now)
+    telling.tell_overdue(now=clock.now())
 
 
 @shared_task(name="workloads.tasks.tell_of_ends")

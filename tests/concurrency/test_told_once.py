@@ -14,11 +14,14 @@ from notices.actions import tell
 from notices.channels import actions as channels
 from notices.kinds import NoticeKind, Pace
 from notices.message import Message
-from notices.models import Channel, Delivery, Preference
+from notices.models import Channel, Delivery, Notice, Preference
 from notices.sealing import seal
 from tests import factories
 from tests.concurrency.together import held_up
+from tests.scene import scene as make
 from web.refusals import Conflict
+from workloads.runs import sending, telling
+from workloads.runs.states import State
 
 KIND = NoticeKind.REQUEST_WAITING
 
@@ -73,3 +76,21 @@ def test_a_kind_that_is_switched_off_while_the_daily_mail_is_written_leaves_no_e
     mail = Delivery.objects.get(digest__person=ada).digest
     assert mail is not None
     assert mail.notices.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_end_that_waited_for_its_log_is_told_once() -> None:
+    scene = make()
+    now = timezone.now()
+    run = factories.run(
+        scene.tenancy,
+        scene.ada,
+        created_at=now - timedelta(hours=1),
+        started_at=now - timedelta(hours=1),
+        running_since=now - timedelta(hours=1),
+        state=State.RUNNING,
+    )
+    sending.end(run.pk, State.FAILED, now=now)
+    tell_of_it = partial(telling.tell_waiting, run.pk, now=now)
+    held_up(tell_of_it, by=tell_of_it)
+    assert Notice.objects.filter(kind=NoticeKind.RUN_ENDED).count() == 1

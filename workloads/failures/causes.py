@@ -120,6 +120,8 @@ ADVICE: Mapping[Code, Advice] = {
 
 
 CHOICES = [(code.value, code.label) for code in Code]
+# Of which a kept log may tell more than the pods did; empty is one that is not known.
+VAGUE = frozenset({"", Code.PROGRAM, Code.WORKERS, Code.NETWORK})
 
 
 @dataclass(frozen=True, slots=True)

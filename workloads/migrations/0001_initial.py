@@ -143,6 +143,7 @@ class Migration(migrations.Migration):
                 ("ended_at", models.DateTimeField(null=True)),
                 ("stop_asked_at", models.DateTimeField(null=True)),
                 ("logs_kept_at", models.DateTimeField(null=True)),
+                ("end_told_by", models.DateTimeField(null=True)),
                 (
                     "again_of",
                     models.ForeignKey(
@@ -337,6 +338,11 @@ class Migration(migrations.Migration):
                         ),
                         fields=["ended_at"],
                         name="run_has_logs_to_keep",
+                    ),
+                    models.Index(
+                        condition=models.Q(("end_told_by__isnull", False)),
+                        fields=["end_told_by"],
+                        name="run_has_an_end_to_tell",
                     ),
                 ],
             },

@@ -142,6 +142,8 @@ class Run(Row, Leased):
     )
     # When the last lines of its pods were kept, after its end; null while they are not, and where nothing ever ran.
     logs_kept_at = models.DateTimeField(null=True)
+    # By when its end is told at the latest, which waits for its log; null when it was told, and before it ended.
+    end_told_by = models.DateTimeField(null=True)
 
     objects = RunQuerySet.as_manager()
 
@@ -159,6 +161,11 @@ class Run(Row, Leased):
                 fields=["ended_at"],
                 condition=Q(logs_kept_at=None, started_at__isnull=False),
                 name="run_has_logs_to_keep",
+            ),
+            models.Index(
+                fields=["end_told_by"],
+                condition=Q(end_told_by__isnull=False),
+                name="run_has_an_end_to_tell",
             ),
         ]
         constraints = [

@@ -22,7 +22,7 @@ from reconciling import failpoints
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, Controller
 from reconciling.lease import Lease, LeaseLost
-from workloads.runs import attempts, webhooks
+from workloads.runs import attempts, telling
 from workloads.runs.enqueue import queue
 from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
@@ -239,12 +239,10 @@ def end(
     cause: str = "",
     at: datetime | None = None,
 ) -> bool:
-    """Write down how a run ended, once; False when it had ended. Who started it is told when it was no short one.
+    """Write down how a run ended, once; False when it had ended. Those who are to know are told.
 
     `cause` is the code of that for which its program failed; empty where it is not known, and where it did not fail.
     """
-    from workloads.runs.notices import tell_ended
-
     run = Run.objects.locked().get(pk=run_id)
     if run.is_over:
         return False
@@ -254,8 +252,7 @@ def end(
     if state is State.FAILED and not run.was_stopped_at_limit:
         attempts.ended_with_last(run)
     run.save(update_fields=["state", "message", "cause", "ended_at", *ran])
-    tell_ended(run, now=now)
-    webhooks.tell_ended(run, now=now)
+    telling.tell_ended(run, now=now)
     record(
         Kind.RUN_ENDED,
         actor=PORTAL,

@@ -34,7 +34,8 @@ class RunEventSerializer(OutputSerializer[Run]):
     cause = serializers.ChoiceField(
         choices=CHOICES,
         allow_blank=True,
-        help_text="Why its program failed; empty where that is not known.",
+        help_text="Why its program failed; empty where that is not known. Where its pods tell too little, the event "
+        "waits for its log, for five minutes at most.",
     )
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(

@@ -4,13 +4,10 @@ from collections.abc import Iterator
 
 from django.db import transaction
 
-from workloads.failures.causes import Cause, Code
+from workloads.failures.causes import VAGUE, Cause
 from workloads.failures.signs import cause_in
 from workloads.runs.models import KeptLog, Run
 from workloads.runs.states import State
-
-# What a log may say more clearly.
-VAGUE = frozenset({"", Code.PROGRAM, Code.WORKERS, Code.NETWORK})
 
 
 @transaction.atomic

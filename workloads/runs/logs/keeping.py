@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from django.conf import settings
+from django.db import transaction
 
 from connectors.errors import ConnectorError
 from provisioning.delivery import client_for
 from reconciling.sweeping import for_each
 from web.refusals import Away, Conflict
 from workloads.freshness import COPIES_LAG
+from workloads.runs import telling
 from workloads.runs.logs.causes import learn_cause
 from workloads.runs.logs.reading import TAIL, KeptSource, Line, Source, read_log
 from workloads.runs.models import Attempt, KeptLog, Run
@@ -87,9 +89,11 @@ def keep_of_ended(*, now: Callable[[], datetime]) -> None:
     )
 
 
+@transaction.atomic
 def _note_kept(run: Run, *, now: datetime) -> None:
     learn_cause(run.pk)
     Run.objects.filter(pk=run.pk).update(logs_kept_at=now)
+    telling.tell_waiting(run.pk, now=now)
 
 
 def keep_of_ending(*, now: Callable[[], datetime]) -> None:
