@@ -153,6 +153,11 @@ class Kind(models.TextChoices):
     RUN_LIMIT_CHANGED = "run.limit_changed", "changed the run's time limit"
     WORK_DELETED = "work.deleted", "asked the cluster to delete work"
     RUN_ENDED = "run.ended", "saw the run end"
+    SERVICE_LEVEL_SET = "service_level.set", "said what a service promises"
+    SERVICE_LEVEL_REMOVED = (
+        "service_level.removed",
+        "has a service measured no more",
+    )
     RUN_PARKED = "run.parked", "gave up sending, stopping or limiting the run"
     TEMPLATE_KEPT = "template.kept", "kept a version of a template of runs"
     TEMPLATE_TAKEN_BACK = "template.taken_back", "took a template of runs back"

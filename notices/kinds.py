@@ -47,6 +47,7 @@ class NoticeKind(StrEnum):
     RUN_PARKED = "run_parked"
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
+    SERVICE_LEVEL = "service_level"
     LIMIT_NEAR = "limit_near"
     PRICE_DOUBTED = "price_doubted"
     RESERVATION_ORPHANED = "reservation_orphaned"
@@ -143,6 +144,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.RUN_PARKED: "A run is tried no more",
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours, or of a team that you lead, did not start or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
+    NoticeKind.SERVICE_LEVEL: "A service of a team that you lead uses up its error budget",
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
     NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
@@ -169,6 +171,7 @@ CHANNEL_WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.WORK_STOPPED: "Work of a team runs on GPUs it no longer holds, or was stopped",
     NoticeKind.ENDS_HELD_BACK: "Many GPUs would end at once, and wait for a person",
     NoticeKind.BUDGET_SOFT: "A team's budget is nearly used up",
+    NoticeKind.SERVICE_LEVEL: "A service uses up its error budget",
     NoticeKind.CLUSTER_ANNOUNCED: "A cluster is maintained or has an announcement",
     NoticeKind.DRIFT_WAITING: "A change on a cluster waits for a decision",
     NoticeKind.TEAM_LEAVES: "A team leaves a cluster, or is restored",
@@ -197,6 +200,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.RUN_ENDING,
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
+        NoticeKind.SERVICE_LEVEL,
         NoticeKind.BUDGET_SOFT,
         NoticeKind.CLUSTER_ANNOUNCED,
         NoticeKind.COST_CENTRE_JOINED,

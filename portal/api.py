@@ -71,6 +71,7 @@ from workloads.choosing.api import ProfileChoiceEndpoint
 from workloads.notebook_pages.api import NotebookEndpoint
 from workloads.queue_api import QueueEndpoint
 from workloads.runs.api import PlaceEndpoint, RunEndpoint
+from workloads.service_levels.api import ServiceLevelEndpoint
 from workloads.template_desk.api import TemplateEndpoint, TemplateYamlEndpoint
 
 VERSION_1 = "/api/v1/"
@@ -92,6 +93,7 @@ KINDS = (
     "costs",
     "utilisation",
     "failed-runs",
+    "service-levels",
     "prices",
     "model-endpoints",
     "reservations",
@@ -159,6 +161,7 @@ router.register("limits", LimitEndpoint, basename="limit")
 router.register("costs", CostEndpoint, basename="cost")
 router.register("utilisation", UtilisationEndpoint, basename="utilisation")
 router.register("failed-runs", FailedRunsEndpoint, basename="failed-run")
+router.register("service-levels", ServiceLevelEndpoint, basename="service-level")
 router.register("prices", PriceEndpoint, basename="price")
 router.register("model-endpoints", ModelEndpointEndpoint, basename="model-endpoint")
 router.register("reservations/orphans", OrphanEndpoint, basename="orphan")

@@ -133,6 +133,11 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "measure services": {
+        "task": "workloads.tasks.measure_services",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "learn what clusters run": {
         "task": "workloads.tasks.learn_abilities",
         "schedule": 5.0,

@@ -27,6 +27,7 @@ FOR_TEAMS: Mapping[str, str] = {
     "quota-chain": "explanation/quota-chain.md",
     "costs": "how-to/report-costs.md",
     "compare-versions": "how-to/compare-versions.md",
+    "keep-service-levels": "how-to/keep-service-levels.md",
 }
 FOR_LEADS: Mapping[str, str] = {
     "unreachable-cluster": "how-to/unreachable-cluster.md",

@@ -205,6 +205,9 @@ SPECTACULAR_SETTINGS = {
     "WEBHOOKS": [f"portal.http.webhooks.{event.name}" for event in WebhookEvent],
     "ENUM_NAME_OVERRIDES": {
         "FailedRunsCause": "insights.failed_runs.gathering.CHOICES",
+        "ServiceLevelState": "workloads.service_levels.api.STATES",
+        "ServiceTier": "workloads.service_levels.tiers.CHOICES",
+        "TeamTier": "accounts.models.Team.Tier",
         "FailureCause": "workloads.failures.causes.CHOICES",
         "RequestState": "approvals.requests.serializers.STATES",
         "ObjectState": "provisioning.api.OBJECT_STATES",

@@ -72,6 +72,8 @@ from workloads.models import (
     KeptLog,
     PodUse,
     Run,
+    ServiceDay,
+    ServiceLevel,
     TemplateVersion,
 )
 
@@ -194,6 +196,27 @@ def used_pod(world: World, **fields: Any) -> PodUse:
         "measured_at": NOW,
     }
     return PodUse(**usual | fields)
+
+
+def service(world: World, **fields: Any) -> ServiceLevel:
+    """A service of the other team that promises something, not kept yet."""
+    usual = {
+        "tenancy": world.other_place,
+        "service": "mistral-7b",
+        "meter": "istio",
+        "tier": "batch",
+        "set_at": NOW,
+        "set_by": world.scene.mallory,
+    }
+    return ServiceLevel(**usual | fields)
+
+
+def service_days(world: World, *days: dict[str, Any]) -> None:
+    """A service with these days, each the same and of ten requests unless it says otherwise."""
+    level = service(world)
+    level.save()
+    usual = {"day": NOW.date(), "requests": 10, "failed": 1}
+    add(*(ServiceDay(level=level, **usual | one) for one in days))
 
 
 def template_version(world: World, **fields: Any) -> TemplateVersion:
@@ -548,6 +571,11 @@ NAMED: Mapping[str, Attack] = {
     "a_pod_is_idle_since_before_it_was_measured": lambda w: add(
         used_pod(w, idle_since=NOW + DAY)
     ),
+    "a_service_has_one_level": lambda w: add(service(w), service(w)),
+    "a_service_is_counted_by_a_known_meter": lambda w: add(service(w, meter="guess")),
+    "a_service_is_of_a_known_tier": lambda w: add(service(w, tier="gold")),
+    "a_service_has_one_row_a_day": lambda w: service_days(w, {}, {}),
+    "no_more_requests_fail_than_there_are": lambda w: service_days(w, {"failed": 11}),
     "a_cause_is_that_of_a_failed_run": lambda w: only(run(w)).update(cause="disk"),
     "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
     "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),

@@ -47,7 +47,7 @@ from provisioning.actions import create_tenancy
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from reconciling.conditions import READY, upsert
-from workloads.models import Run
+from workloads.models import Run, ServiceLevel
 from workloads.runs.planning.plan import Submission
 
 TENANT = UUID("11111111-1111-4111-8111-111111111111")
@@ -490,6 +490,17 @@ def notebook(
         launched_at=at,
         requeue_at=at,
         **{"gpus": 1, **fields},
+    )
+
+
+def service_level(tenancy: Tenancy, by: User, **fields: Any) -> ServiceLevel:
+    """A service of a place that promises near real-time since a moment ago, and was not measured yet."""
+    usual = {"service": "mistral", "meter": "istio", "tier": "near_real_time"}
+    return ServiceLevel.objects.create(
+        tenancy=tenancy,
+        set_by=by,
+        set_at=fields.pop("set_at", None) or timezone.now(),
+        **usual | fields,
     )
 
 

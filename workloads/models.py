@@ -11,6 +11,7 @@ from fleet.models import Cluster
 from web.rows import Row
 from workloads.gpu_use.models import PodUse
 from workloads.runs.models import Attempt, ClusterAbility, GpuUse, KeptLog, Run
+from workloads.service_levels.models import ServiceDay, ServiceLevel
 from workloads.template_desk.models import TemplateVersion
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "KeptLog",
     "PodUse",
     "Run",
+    "ServiceDay",
+    "ServiceLevel",
     "TemplateVersion",
 ]
 

@@ -9,6 +9,7 @@ from workloads.runs.enqueue import enqueue
 from workloads.runs.logs import keeping
 from workloads.runs.models import Run
 from workloads.runs.planning import abilities
+from workloads.service_levels import measuring as measuring_services
 
 MAX_AT_ONCE = 200
 
@@ -75,6 +76,12 @@ def forget_logs() -> None:
 def measure_gpus() -> None:
     """Ask every cluster's Prometheus how busy the GPUs of runs and notebooks are."""
     measuring.measure(now=clock.now)
+
+
+@shared_task(name="workloads.tasks.measure_services")
+def measure_services() -> None:
+    """Count the requests of the services whose teams promise something, and tell of error budgets that go."""
+    measuring_services.measure(now=clock.now)
 
 
 @shared_task(name="workloads.tasks.learn_abilities")

@@ -7,6 +7,7 @@ from workloads.choosing import views as choosing
 from workloads.notebook_pages import views as notebooks
 from workloads.runs.pages import time_limit
 from workloads.runs.pages import views as runs
+from workloads.service_levels import views as service_levels
 from workloads.template_desk import views as templates
 
 urlpatterns = [
@@ -41,6 +42,29 @@ urlpatterns = [
         "devcontainers/<str:token>/<slug:slug>.git/<path:path>",
         choosing.devcontainer_repository,
         name="devcontainer-repository",
+    ),
+    path(
+        "capacity/service-levels", service_levels.service_levels, name="service-levels"
+    ),
+    path(
+        "teams/<slug:slug>/service-levels/new",
+        service_levels.service_level_new,
+        name="service-level-new",
+    ),
+    path(
+        "capacity/service-levels/<int:pk>",
+        service_levels.service_level,
+        name="service-level",
+    ),
+    path(
+        "capacity/service-levels/<int:pk>/change",
+        service_levels.service_level_change,
+        name="service-level-change",
+    ),
+    path(
+        "capacity/service-levels/<int:pk>/remove",
+        service_levels.service_level_remove,
+        name="service-level-remove",
     ),
     path("templates", templates.templates, name="templates"),
     path("templates/new", templates.template_new, name="template-new"),

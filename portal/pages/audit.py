@@ -65,6 +65,7 @@ ABOUT = {
     "task": "Tasks",
     "allocation": "Allocations",
     "run": "Runs",
+    "service_level": "Service levels",
     "work": "Work on the clusters",
     "template": "Templates of runs",
     "notebook": "Notebooks",

@@ -168,7 +168,8 @@ PAGES: Mapping[str, Callable[[int], str]] = {
     "policy": lambda pk: reverse("policy-version", args=[pk]),
     "reservation": lambda pk: reverse("reservation", args=[pk]),
     "price": lambda pk: reverse("price", args=[pk]),
-    # Of these the page of all leads on: a limit that nobody reads any more is forgotten.
+    # Of these the page of all leads on: a limit that nobody reads any more is forgotten, as is a removed service.
+    "service_level": lambda _: reverse("service-levels"),
     "limit": lambda _: reverse("capacity"),
     "quota_increase": lambda _: reverse("capacity"),
 }

@@ -28,6 +28,7 @@ BESIDE_THE_RAIL = (
     ("Prices", "tag", "prices", None),
     ("Utilisation: which GPUs are idle", "gauge", "utilisation", None),
     ("Failed runs: why, and what they cost", "gauge", "failed-runs", None),
+    ("Service levels: error budgets of services", "gauge", "service-levels", None),
     ("Reservations", "server", "reservations", None),
     ("Versions: driver and CUDA of each cluster", "server", "versions", None),
     ("Drafts of the policy", "pencil", "policy-drafts", Permission.SEE_POLICY_DRAFTS),

@@ -34,6 +34,7 @@ from sandbox.kubernetes.rbac import Authorizer
 from sandbox.kubernetes.seeds import NodeSpec, seeds
 from sandbox.kubernetes.status import Refusal
 from sandbox.kubernetes.store import Obj, Store
+from sandbox.kubernetes.traffic import Traffic
 from sandbox.kubernetes.watching import Watch
 from sandbox.kubernetes.writes import Writes
 
@@ -70,6 +71,8 @@ class Cluster:
         self.has_cilium = cilium
         self.has_visibility = self.has_jobset = queueing == KUEUE
         self.has_prometheus = True
+        # What its services answer, by namespace and name; it ends with the process.
+        self.traffic: dict[tuple[str, str], Traffic] = {}
         self.tokens = dict(tokens or {})
         # Tokens of service accounts, which callers asked for; they end with the process.
         self.account_tokens: dict[str, Identity] = {}

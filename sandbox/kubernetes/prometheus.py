@@ -1,4 +1,6 @@
-"""A Prometheus behind the API server's proxy: how busy the GPUs of running pods are, as the DCGM exporter tells it.
+"""A Prometheus behind the API server's proxy: how busy the GPUs of running pods are, and the traffic of services.
+
+GPUs are told as the DCGM exporter tells them, traffic as sandbox.kubernetes.traffic says.
 
 Of a query it reads only whether it names a metric of the exporter, and whether it asks for averages or for the most,
 under which label. A pod is as busy as its annotation `test/gpu-use` says: one number from 0 to 1, or one for each GPU.
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from sandbox.kubernetes import traffic
 from sandbox.kubernetes.calls import Answer, Call, json_answer
 from sandbox.kubernetes.controllers_pods import POD, phase_of
 from sandbox.kubernetes.pod_resources import pod_amounts
@@ -42,10 +45,15 @@ def answer(cluster: "Cluster", call: Call) -> Answer:
             {"status": "error", "errorType": "not_found", "error": "page not found"},
         )
     query = call.query.get("query", "")
+    if (told := traffic.samples(cluster.traffic, query)) is not None:
+        return _vector(told)
     pods = cluster.store.objects(POD) if any(one in query for one in METRICS) else ()
     parts = PART.findall(query) or [("avg", query, "", "")]
     held = [pod for pod in pods if phase_of(pod) == "Running" and _has_gpus(pod)]
-    result = [one for pod in held for one in _samples(pod, parts)]
+    return _vector([one for pod in held for one in _samples(pod, parts)])
+
+
+def _vector(result: list[dict[str, Any]]) -> Answer:
     return json_answer(
         200, {"status": "success", "data": {"resultType": "vector", "result": result}}
     )

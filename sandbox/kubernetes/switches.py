@@ -8,6 +8,7 @@ from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found
 from sandbox.kubernetes.occupying import occupy
 from sandbox.kubernetes.rbac import MASTERS
 from sandbox.kubernetes.status import Refusal, bad_request
+from sandbox.kubernetes.traffic import traffic_of
 
 if TYPE_CHECKING:
     from sandbox.kubernetes.cluster import Cluster
@@ -73,6 +74,12 @@ def _serve_prometheus(cluster: "Cluster", call: Call) -> Answer:
     return json_answer(200, {"served": cluster.has_prometheus})
 
 
+def _let_through(cluster: "Cluster", call: Call) -> Answer:
+    one = traffic_of(_spec(call))
+    cluster.traffic[one.namespace, one.service] = one
+    return json_answer(201, {})
+
+
 def _serve_jobset(cluster: "Cluster", call: Call) -> Answer:
     cluster.has_jobset = _spec(call).get("served") is not False
     return json_answer(200, {"served": cluster.has_jobset})
@@ -104,6 +111,7 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("POST", "/sandbox/compact"): _compact,
     ("POST", "/sandbox/cilium"): _install_cilium,
     ("POST", "/sandbox/visibility"): _serve_visibility,
+    ("POST", "/sandbox/traffic"): _let_through,
     ("POST", "/sandbox/jobset"): _serve_jobset,
     ("POST", "/sandbox/prometheus"): _serve_prometheus,
     ("POST", "/sandbox/restart"): _restart,

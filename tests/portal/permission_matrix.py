@@ -102,6 +102,11 @@ class Prober:
             side.team.pk: factories.run(side.tenancy, side.asker).pk
             for side in (here.own, here.other)
         }
+        # A service that promises something in each team.
+        self.service_levels = {
+            side.team.pk: factories.service_level(side.tenancy, side.asker).pk
+            for side in (here.own, here.other)
+        }
         # A notebook server in each team.
         self.notebooks = {
             side.team.pk: factories.notebook(side.tenancy, side.asker).pk
@@ -207,6 +212,7 @@ class Prober:
             ("orphans/", self.orphan if own else MISSING["pk"]),
             ("reservations/", self.reservations[side.team.pk]),
             ("runs/", self.runs[side.team.pk]),
+            ("service-levels/", self.service_levels[side.team.pk]),
             ("notebooks/", self.notebooks[side.team.pk]),
             ("model-endpoints/", self.models[side.team.pk]),
             ("capacity/models/", self.models[side.team.pk]),
@@ -280,6 +286,13 @@ class Prober:
         bodies: dict[str, Any] = {
             "api/v1/runs/": submission,
             "api/v1/runs/preview/": submission,
+            "api/v1/service-levels/": {
+                "tenancy": self.here.own.tenancy.pk,
+                "service": "bert",
+                "meter": "istio",
+                "tier": "batch",
+            },
+            "api/v1/service-levels/<int:pk>/": {"meter": "istio", "tier": "batch"},
             "api/v1/places/<int:pk>/notebooks/": {"profile": self.profile},
             "api/v1/requests/": ask,
             "api/v1/requests/preview/": ask,

@@ -348,6 +348,134 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ServiceLevel",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("service", models.CharField(max_length=63)),
+                (
+                    "meter",
+                    models.CharField(
+                        choices=[
+                            ("ingress_nginx", "ingress-nginx"),
+                            ("istio", "Istio"),
+                            ("program", "The program itself"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "tier",
+                    models.CharField(
+                        choices=[
+                            ("real_time", "Real-time"),
+                            ("near_real_time", "Near real-time"),
+                            ("batch", "Batch"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("set_at", models.DateTimeField()),
+                ("measured_until", models.DateTimeField(null=True)),
+                ("seen_at", models.DateTimeField(null=True)),
+                (
+                    "problem",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=300
+                    ),
+                ),
+                (
+                    "told",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=10
+                    ),
+                ),
+                (
+                    "set_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenancy",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="service_levels",
+                        to="provisioning.tenancy",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("tenancy", "service"), name="a_service_has_one_level"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("meter__in", ["ingress_nginx", "istio", "program"])
+                        ),
+                        name="a_service_is_counted_by_a_known_meter",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("tier__in", ["real_time", "near_real_time", "batch"])
+                        ),
+                        name="a_service_is_of_a_known_tier",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ServiceDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("day", models.DateField()),
+                ("requests", models.FloatField()),
+                ("failed", models.FloatField()),
+                ("p99", models.FloatField(null=True)),
+                (
+                    "level",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="days",
+                        to="workloads.servicelevel",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["-day"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("level", "day"), name="a_service_has_one_row_a_day"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("failed__gte", 0), ("failed__lte", models.F("requests"))
+                        ),
+                        name="no_more_requests_fail_than_there_are",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Feed",
             fields=[
                 (

@@ -1,0 +1,536 @@
+"""What services promise, how their requests are counted, and what is left of their error budgets."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accounts.models import Team, User
+from accounts.roles import Role
+from audit.events import Kind
+from audit.models import Event
+from fleet.models import Cluster
+from notices.kinds import NoticeKind
+from notices.models import Notice
+from provisioning.models import Tenancy
+from tests import factories
+from tests.calling import Caller
+from tests.pages import parsed, sent_by
+from tests.workloads.conftest import Watched
+from tests.workloads.test_gpu_use import BINDING, RIGHT
+from tests.workloads.test_gpu_use import SERVICE as PROMETHEUS
+from web.refusals import BadInput, Conflict, Missing, NoRight
+from workloads import tasks
+from workloads.models import ServiceDay, ServiceLevel
+from workloads.service_levels import actions, measuring
+from workloads.service_levels.budget import Day, State, budget_of
+from workloads.service_levels.meters import Meter, counted, query
+from workloads.service_levels.standing import standings
+from workloads.service_levels.tiers import OBJECTIVES, Tier, seconds
+
+TODAY = date(2026, 11, 30)
+AT = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
+FIVE = timedelta(minutes=5)
+NEAR = OBJECTIVES[Tier.NEAR_REAL_TIME]
+
+
+def day(
+    *, ago: int = 0, requests: float = 1e6, failed: float = 0, p99: float | None = None
+) -> Day:
+    return Day(day=TODAY - timedelta(ago), requests=requests, failed=failed, p99=p99)
+
+
+@pytest.mark.parametrize(
+    ("days", "state"),
+    [
+        ([], State.UNKNOWN),
+        # Of 900 requests less than one may fail.
+        ([day(requests=900, failed=1)], State.FEW),
+        ([day(failed=400, ago=10), day(failed=99)], State.WELL),
+        ([day(ago=10), day(failed=1_000, ago=6)], State.FAST),
+        # The same, longer ago than a week.
+        ([day(ago=10), day(failed=1_000, ago=7)], State.WELL),
+        ([day(failed=1_000)], State.SPENT),
+        ([day(failed=1_001, ago=29), day(requests=1)], State.SPENT),
+        # It has left the window.
+        ([day(failed=5_000, ago=30), day()], State.WELL),
+    ],
+)
+def test_a_budget_is_what_may_fail_within_thirty_days(
+    days: list[Day], state: State
+) -> None:
+    assert budget_of(days, NEAR, today=TODAY).state is state
+
+
+def test_what_is_left_of_a_budget_is_told_in_minutes_of_a_service_that_is_down() -> (
+    None
+):
+    budget = budget_of([day(failed=400)], NEAR, today=TODAY)
+    assert budget.used == pytest.approx(0.4)
+    # 99.9 % of 30 days leave 43.2 minutes.
+    assert budget.minutes_left == pytest.approx(0.6 * 43.2)
+    assert budget.availability == pytest.approx(0.9996)
+    spent = budget_of([day(failed=4_000)], NEAR, today=TODAY)
+    assert spent.used == pytest.approx(4)
+    assert spent.minutes_left == 0
+
+
+def test_its_latency_is_that_of_the_worst_hour_since_yesterday() -> None:
+    days = [day(p99=1.5), day(ago=1, p99=2.5), day(ago=2, p99=9)]
+    budget = budget_of(days, NEAR, today=TODAY)
+    assert (budget.p99, budget.is_slow) == (2.5, True)
+    assert not budget_of([day(p99=2)], NEAR, today=TODAY).is_slow
+    assert [seconds(one) for one in (0.18, 2, 3_600)] == ["180 ms", "2 s", "1 h"]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1)), min_size=1, max_size=40))
+def test_nothing_is_ever_left_of_a_budget_that_is_used_up(
+    found: list[tuple[float, float]],
+) -> None:
+    days = [
+        day(ago=number, requests=all_of, failed=all_of * share)
+        for number, (all_of, share) in enumerate(found)
+    ]
+    budget = budget_of(days, NEAR, today=TODAY)
+    if budget.state is State.SPENT:
+        assert budget.minutes_left == 0
+    assert budget.availability is None or 0 <= budget.availability <= 1
+
+
+@pytest.mark.parametrize(
+    ("meter", "failed"),
+    [
+        (Meter.NGINX, 'nginx_ingress_controller_requests{status=~"5.."}'),
+        (
+            Meter.ISTIO,
+            'istio_requests_total{reporter=~"destination|waypoint", response_code=~"5.."}',
+        ),
+        (Meter.PROGRAM, 'http_requests_total{status=~"5.*"}'),
+    ],
+)
+def test_a_query_names_the_moments_between_which_it_counts(
+    meter: Meter, failed: str
+) -> None:
+    asked = query(meter, AT - FIVE, AT)
+    assert f"increase({failed}[300s] @ {int(AT.timestamp())})" in asked
+    assert f"[3600s] @ {int(AT.timestamp())}" in asked
+    assert ("/ 1000" in asked) is (meter is Meter.ISTIO)
+
+
+def sample(value: Any, **labels: str) -> dict[str, Any]:
+    return {"metric": labels, "value": [0, value]}
+
+
+def test_the_exporters_own_namespace_is_not_that_of_the_service() -> None:
+    labels = {
+        "namespace": "ingress-nginx",
+        "service": "metrics",
+        "exported_namespace": "qm-vision",
+        "exported_service": "mistral",
+    }
+    other = labels | {"service": "metrics-2"}
+    found = counted(
+        Meter.NGINX,
+        [
+            sample("600", **labels, of="requests"),
+            sample("400", **other, of="requests"),
+            sample("7", **labels, of="failed"),
+            sample("0.2", **labels, of="p99"),
+            sample("0.4", **other, of="p99"),
+        ],
+    )
+    [(service, one)] = found.items()
+    assert service == ("qm-vision", "mistral")
+    assert (one.requests, one.failed, one.p99) == (1_000, 7, 0.4)
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", None, "many"])
+def test_what_is_no_number_is_not_counted(value: Any) -> None:
+    labels = {"namespace": "n", "service": "s"}
+    found = counted(
+        Meter.PROGRAM,
+        [sample("10", **labels, of="requests"), sample(value, **labels, of="p99")],
+    )
+    assert found["n", "s"].p99 is None
+    assert not counted(Meter.PROGRAM, [sample(value, **labels, of="requests")])
+    # Estimated each by itself, more may seem to fail than there were.
+    more = counted(
+        Meter.PROGRAM,
+        [sample("10", **labels, of="requests"), sample("11", **labels, of="failed")],
+    )
+    assert more["n", "s"].failed == 10
+
+
+def test_spans_end_at_midnight_and_lie_a_day_back_at_most() -> None:
+    midnight = datetime(2026, 11, 30, tzinfo=UTC)
+    assert [*measuring.spans(midnight - FIVE, midnight + FIVE)] == [
+        (midnight - FIVE, midnight),
+        (midnight, midnight + FIVE),
+    ]
+    assert [*measuring.spans(AT, AT)] == []
+    assert [*measuring.spans(AT - timedelta(days=9), AT)] == [
+        (AT - timedelta(days=1), midnight),
+        (midnight, AT),
+    ]
+    just_after = AT + timedelta(seconds=59)
+    assert measuring.last_look(just_after) == AT - FIVE
+    assert measuring.last_look(AT + timedelta(seconds=60)) == AT
+
+
+@pytest.fixture
+def served(watched: Watched) -> Iterator[Watched]:
+    """A cluster whose Prometheus the portal may ask."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace"}
+    watched.kubernetes.create({**namespace, "metadata": {"name": "monitoring"}})
+    watched.kubernetes.create(RIGHT)
+    watched.kubernetes.create(BINDING)
+    Cluster.objects.filter(pk=watched.cluster.pk).update(prometheus=PROMETHEUS)
+    yield watched
+    watched.kubernetes.cluster.has_prometheus = True
+    watched.kubernetes.cluster.traffic.clear()
+
+
+def lead_of(team: Team) -> User:
+    lead = factories.person("Lena of it")
+    factories.join(team, lead, lead=True)
+    return lead
+
+
+def answers(
+    watched: Watched,
+    *,
+    per_second: float = 100,
+    failed: float = 0,
+    p99: float = 0.15,
+    meter: str = "istio",
+) -> None:
+    watched.kubernetes.write(
+        "POST",
+        "/sandbox/traffic",
+        {
+            "namespace": watched.namespace,
+            "service": "mistral",
+            "source": meter,
+            "per_second": per_second,
+            "failed": failed,
+            "p99": p99,
+        },
+    )
+
+
+def promised(
+    watched: Watched, *, tier: str = "near_real_time", meter: str = "istio"
+) -> ServiceLevel:
+    """Since nine o'clock."""
+    return actions.add_level(
+        watched.tenancy.pk,
+        service="mistral",
+        meter=meter,
+        tier=tier,
+        by=lead_of(watched.team),
+        now=AT + timedelta(minutes=1),
+    )
+
+
+def look(minutes: float) -> None:
+    """The clock's look so long after nine o'clock."""
+    measuring.measure(now=lambda: AT + timedelta(minutes=minutes))
+
+
+def days_of(level: ServiceLevel) -> list[tuple[float, float]]:
+    level.refresh_from_db()
+    return [(round(one.requests), round(one.failed)) for one in level.days.all()]
+
+
+@pytest.mark.parametrize("meter", [*Meter])
+def test_requests_are_counted_once_however_often_and_late_they_are_looked_at(
+    served: Watched, meter: Meter
+) -> None:
+    answers(served, failed=0.002, meter=meter)
+    level = promised(served, meter=meter)
+    look(5)
+    assert days_of(level) == []
+    for minutes in (6, 6.5, 7):
+        look(minutes)
+    assert days_of(level) == [(30_000, 60)]
+    # Five looks were missed.
+    look(36)
+    assert days_of(level) == [(210_000, 420)]
+    assert level.days.get().p99 == 0.15
+
+
+def test_a_look_over_midnight_counts_for_both_days(served: Watched) -> None:
+    answers(served)
+    level = promised(served)
+    look(6)
+    look(15 * 60 + 6)
+    assert days_of(level) == [(30_000, 0), (15 * 360_000, 0)]
+
+
+def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gone(
+    served: Watched,
+) -> None:
+    level = promised(served)
+    ServiceDay.objects.create(
+        level=level, day=TODAY - timedelta(10), requests=1e6, failed=0
+    )
+    answers(served, failed=0.02)
+    told = Notice.objects.filter(kind=NoticeKind.SERVICE_LEVEL).order_by("pk")
+    look(6)
+    [first] = told
+    assert first.person == level.set_by
+    assert first.message["title"] == "mistral uses its error budget too fast"
+    assert first.link == f"/capacity/service-levels/{level.pk}"
+    answers(served, failed=0)
+    look(11)
+    assert told.all().count() == 1
+    answers(served, failed=0.04)
+    for minutes in (16, 21):
+        look(minutes)
+    assert [one.message["title"] for one in told.all()] == [
+        "mistral uses its error budget too fast",
+        "mistral has used up its error budget",
+    ]
+    # All is well, and then it is not.
+    ServiceDay.objects.filter(level=level).update(failed=0)
+    answers(served, failed=0)
+    look(26)
+    ServiceDay.objects.filter(level=level).update(failed=600)
+    look(31)
+    assert told.all().count() == 3
+
+
+def test_a_prometheus_that_does_not_answer_is_named_and_counts_later(
+    served: Watched,
+) -> None:
+    answers(served)
+    level = promised(served)
+    served.kubernetes.cluster.has_prometheus = False
+    look(6)
+    level.refresh_from_db()
+    assert "no endpoints available" in level.problem
+    [line] = Caller(served.ada).get("service-levels/").json()["results"]
+    assert "no endpoints available" in line["problem"]
+    served.kubernetes.cluster.has_prometheus = True
+    look(11)
+    assert days_of(level) == [(60_000, 0)]
+    assert level.problem == ""
+
+
+def test_a_service_of_which_prometheus_knows_nothing_is_told_so(
+    served: Watched,
+) -> None:
+    level = promised(served)
+    caller = Caller(served.ada)
+    where = f"service-levels/{level.pk}/"
+    assert caller.get(where).json()["problem"] == "It is looked at within five minutes."
+    look(6)
+    told = caller.get(where).json()
+    assert told["state"] == "unknown"
+    assert "knows no request of mistral" in told["problem"]
+    Cluster.objects.update(prometheus="")
+    assert "No Prometheus" in caller.get(where).json()["problem"]
+
+
+def test_one_that_is_removed_while_it_is_counted_stays_removed(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(served)
+    level = promised(served)
+
+    def remove(*args: Any) -> Any:
+        actions.remove_level(level.pk, by=level.set_by)
+        return counted(*args)
+
+    monkeypatch.setattr(measuring, "counted", remove)
+    look(6)
+    assert not ServiceLevel.objects.exists()
+    assert not ServiceDay.objects.exists()
+
+
+def test_the_clock_has_services_measured(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(served)
+    level = promised(served)
+    monkeypatch.setattr("audit.clock.now", lambda: AT + timedelta(minutes=6))
+    tasks.measure_services()
+    assert days_of(level) == [(30_000, 0)]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "name", ["Mistral", "mistral.svc", 'x"} or up{a="', "7b", "a" * 64]
+)
+def test_a_name_that_no_service_has_is_refused(name: str) -> None:
+    tenancy, lead = somewhere()
+    with pytest.raises(BadInput) as refused:
+        actions.add_level(
+            tenancy.pk,
+            service=name,
+            meter="istio",
+            tier="batch",
+            by=lead,
+            now=timezone.now(),
+        )
+    assert refused.value.field == "service"
+    assert not ServiceLevel.objects.exists()
+
+
+def somewhere() -> tuple[Tenancy, User]:
+    """A place, and a lead of its team."""
+    tenancy = factories.tenancy(factories.team("Speech"), factories.cluster("east"))
+    return tenancy, lead_of(tenancy.team)
+
+
+def level_in(tenancy: Tenancy, by: User, *, service: str = "mistral") -> ServiceLevel:
+    return actions.add_level(
+        tenancy.pk,
+        service=service,
+        meter="istio",
+        tier="batch",
+        by=by,
+        now=timezone.now(),
+    )
+
+
+@pytest.mark.django_db
+def test_a_service_is_measured_once_and_a_place_has_twenty_at_most() -> None:
+    tenancy, lead = somewhere()
+    level_in(tenancy, lead)
+    with pytest.raises(Conflict, match="measured already"):
+        level_in(tenancy, lead)
+    for number in range(19):
+        level_in(tenancy, lead, service=f"other-{number}")
+    with pytest.raises(Conflict, match="Remove one first"):
+        level_in(tenancy, lead, service="one-more")
+    tenancy.stage, tenancy.is_protected = "leaving", False
+    tenancy.leaves_at = timezone.now()
+    tenancy.save()
+    with pytest.raises(Conflict, match="leaves this place"):
+        level_in(tenancy, lead, service="late")
+
+
+@pytest.mark.django_db
+def test_leads_and_platform_leads_alone_say_what_is_promised() -> None:
+    tenancy, lead = somewhere()
+    member = factories.person("Ada", teams=[tenancy.team])
+    level = level_in(tenancy, factories.person("Priya", Role.PLATFORM_LEAD))
+    for refused in (
+        lambda: level_in(tenancy, member, service="other"),
+        lambda: actions.change_level(
+            level.pk, meter="istio", tier="batch", by=member, now=timezone.now()
+        ),
+        lambda: actions.remove_level(level.pk, by=member),
+    ):
+        with pytest.raises(NoRight):
+            refused()
+    actions.change_level(
+        level.pk, meter="istio", tier="real_time", by=lead, now=timezone.now()
+    )
+    # The same again is no event.
+    actions.change_level(
+        level.pk, meter="istio", tier="real_time", by=lead, now=timezone.now()
+    )
+    assert Event.objects.filter(kind=Kind.SERVICE_LEVEL_SET).count() == 2
+    actions.remove_level(level.pk, by=lead)
+    removed = Event.objects.get(kind=Kind.SERVICE_LEVEL_REMOVED)
+    assert (removed.team_id, removed.subject_id) == (tenancy.team_id, str(level.pk))
+    with pytest.raises(Missing):
+        actions.remove_level(level.pk, by=lead)
+
+
+@pytest.mark.django_db
+def test_over_the_api_a_lead_has_a_service_measured_changed_and_removed() -> None:
+    tenancy, lead = somewhere()
+    caller = Caller(lead)
+    body = {
+        "tenancy": tenancy.pk,
+        "service": "mistral",
+        "meter": "program",
+        "tier": "batch",
+    }
+    made = caller.post("service-levels/", body)
+    assert made.status_code == 201, made.content
+    where = f"service-levels/{made.json()['id']}/"
+    assert made.headers["Location"].endswith(where)
+    assert made.json()["promised"] == {"availability": 0.995, "p99_seconds": 3600}
+    changed = caller.put(where, {"meter": "istio", "tier": "real_time"})
+    assert changed.json()["tier"] == "real_time"
+    stranger = Caller(factories.person("Mallory"))
+    assert stranger.get(where).status_code == 404
+    assert stranger.get("service-levels/").json() == {"results": []}
+    elsewhere = stranger.post("service-levels/", {**body, "service": "other"})
+    assert elsewhere.status_code == 404
+    assert caller.delete(where).status_code == 204
+    assert caller.get(where).status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_list_has_what_needs_care_first_and_costs_the_same_with_one_and_three() -> (
+    None
+):
+    tenancy, lead = somewhere()
+    today = timezone.now().astimezone(UTC).date()
+    queries = []
+    for number, failed in enumerate((0, 9_000, 3_000)):
+        level = level_in(tenancy, lead, service=f"model-{number}")
+        ServiceDay.objects.create(
+            level=level, day=today, requests=1e6, failed=failed, p99=0.1
+        )
+        with CaptureQueriesContext(connection) as asked:
+            standings(ServiceLevel.objects.all(), now=timezone.now())
+        queries.append(len(asked))
+    assert queries == [2, 2, 2]
+    found = Caller(lead).get("service-levels/?team=speech").json()["results"]
+    assert [(one["service"], one["state"]) for one in found] == [
+        ("model-1", "spent"),
+        ("model-2", "fast"),
+        ("model-0", "well"),
+    ]
+    browser = Client()
+    browser.force_login(lead)
+    page = parsed(browser.get("/capacity/service-levels").text)
+    assert "Budget used up" in page.words
+    assert "99.100 %" in page.words
+
+
+@pytest.mark.django_db
+def test_a_lead_has_a_service_measured_by_the_page_once() -> None:
+    tenancy, lead = somewhere()
+    browser = Client()
+    browser.force_login(lead)
+    where = f"/teams/{tenancy.team.slug}/service-levels/new"
+    form = next(
+        one
+        for one in parsed(browser.get(where).text).walk()
+        if one.tag == "form" and one.attrs.get("class") == "form"
+    )
+    [token] = sent_by(form)["token"]
+    sent = {
+        "place": tenancy.pk,
+        "service": "mistral",
+        "tier": "batch",
+        "meter": "istio",
+        "token": token,
+    }
+    answers = [browser.post(where, sent) for _ in range(2)]
+    level = ServiceLevel.objects.get()
+    assert {one.headers["Location"] for one in answers} == {
+        f"/capacity/service-levels/{level.pk}"
+    }
+    page = parsed(browser.get(f"/capacity/service-levels/{level.pk}").text)
+    assert "No Prometheus of" in page.words
+    refused = browser.post(where, {**sent, "service": "Mistral!", "token": ""})
+    assert refused.status_code == 422
+    assert "Give the name of the Service alone" in parsed(refused.text).words
+    removed = browser.post(f"/capacity/service-levels/{level.pk}/remove")
+    assert removed.headers["Location"] == "/capacity/service-levels?team=speech"
+    assert not ServiceLevel.objects.exists()

@@ -1,0 +1,138 @@
+"""How much of its error budget a service has used, over a window that ends today. Pure.
+
+The budget is the share of requests that may fail (Google, "The Site Reliability Workbook", chapter 5): of a million
+requests that 99.9 % must be answered of, a thousand.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+
+from workloads.service_levels.tiers import Objective, seconds
+
+# The window in days, and the last part of it; half of a budget that goes within that part goes too fast.
+DAYS, LATELY, TOO_MUCH = 30, 7, 0.5
+MINUTES = DAYS * 24 * 60
+
+
+class State(StrEnum):
+    """How a service stands."""
+
+    UNKNOWN = "unknown"
+    FEW = "few"
+    WELL = "well"
+    FAST = "fast"
+    SPENT = "spent"
+
+    @property
+    def words(self) -> str:
+        """The state as people read it."""
+        return WORDS[self][0]
+
+    @property
+    def advice(self) -> str:
+        """What to do; empty where nothing is."""
+        return WORDS[self][1]
+
+
+WORDS = {
+    State.UNKNOWN: ("Not measured", ""),
+    State.FEW: ("Too few requests", ""),
+    State.WELL: ("Within its budget", ""),
+    State.FAST: (
+        "Burning fast",
+        "Hold changes back until what fails is understood: at this pace the rest is gone within a week.",
+    ),
+    State.SPENT: (
+        "Budget used up",
+        "Change nothing but what makes it more reliable until requests that failed have left the 30 days.",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Day:
+    """What was counted on a day (UTC); `p99` is the seconds of its worst hour, None where nothing was answered."""
+
+    day: date
+    requests: float
+    failed: float
+    p99: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """Requests of the window, those that failed, those that may; `lately` are those that failed in its last days.
+
+    `p99` is the seconds of the worst hour of today or yesterday.
+    """
+
+    objective: Objective
+    requests: float
+    failed: float
+    lately: float
+    p99: float | None
+
+    @property
+    def may_fail(self) -> float:
+        """How many of its requests may fail."""
+        return self.requests * float(self.objective.may_fail)
+
+    @property
+    def availability(self) -> float | None:
+        """The share that was answered, from 0 to 1; None without requests."""
+        return 1 - self.failed / self.requests if self.requests else None
+
+    @property
+    def used(self) -> float | None:
+        """The share of the budget that is used: above 1 it is overspent; None without requests."""
+        return self.failed / self.may_fail if self.requests else None
+
+    @property
+    def minutes_left(self) -> float | None:
+        """For how many minutes it could still fail altogether, at its usual number of requests."""
+        if self.used is None:
+            return None
+        return max(0.0, 1 - self.used) * MINUTES * float(self.objective.may_fail)
+
+    @property
+    def state(self) -> State:
+        """How it stands; of a budget of less than one request nothing is told."""
+        if self.used is None:
+            return State.UNKNOWN
+        if self.may_fail < 1:
+            return State.FEW
+        if self.used >= 1:
+            return State.SPENT
+        if self.lately / self.may_fail >= TOO_MUCH:
+            return State.FAST
+        return State.WELL
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it answers later than its objective says."""
+        return self.p99 is not None and self.p99 > self.objective.p99_seconds
+
+    @property
+    def latency(self) -> str:
+        """Its latency as people read it; empty where it is not known."""
+        return "" if self.p99 is None else seconds(self.p99)
+
+
+def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budget:
+    """What the days of the window that ends today add up to."""
+    window = [one for one in days if today - timedelta(DAYS) < one.day <= today]
+    lately = [one for one in window if one.day > today - timedelta(LATELY)]
+    latencies = [
+        one.p99
+        for one in window
+        if one.p99 is not None and one.day >= today - timedelta(1)
+    ]
+    return Budget(
+        objective=objective,
+        requests=sum(one.requests for one in window),
+        failed=sum(one.failed for one in window),
+        lately=sum(one.failed for one in lately),
+        p99=max(latencies, default=None),
+    )

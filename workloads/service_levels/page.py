@@ -1,0 +1,234 @@
+"""What the pages of service levels show."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from django import forms
+from django.urls import reverse
+
+from accounts.models import Team, User
+from ui.parts import Badge, Cell, Columns, Fact, Figure, Link, Row
+from web.fields import set_choices
+from workloads.service_levels.actions import may_set
+from workloads.service_levels.budget import DAYS, Budget, Day, State
+from workloads.service_levels.standing import Standing
+from workloads.service_levels.tiers import seconds
+
+TONES = {
+    State.UNKNOWN: "waiting",
+    State.FEW: "past",
+    State.WELL: "good",
+    State.FAST: "waiting",
+    State.SPENT: "bad",
+}
+COLUMNS: Columns = [
+    "Service",
+    "Promised",
+    {"label": f"Answered, {DAYS} days", "kind": "number"},
+    {"label": "Budget left", "kind": "number"},
+    {"label": "Latency", "kind": "number"},
+    {"label": "State", "kind": "end"},
+]
+DAY_COLUMNS: Columns = [
+    "Day (UTC)",
+    {"label": "Requests", "kind": "number"},
+    {"label": "Failed", "kind": "number"},
+    {"label": "Answered", "kind": "number"},
+    {"label": "Of the budget", "kind": "number"},
+    {"label": "99 of 100 within", "kind": "number"},
+]
+NOTHING = "–"
+
+
+class TeamFilter(forms.Form):
+    """Of which team; all that one sees without it."""
+
+    team = forms.ChoiceField(label="Team", required=False)
+
+    def __init__(self, data: Mapping[str, Any], *, teams: Iterable[Team]) -> None:
+        super().__init__(data, label_suffix="")
+        choices = [(one.slug, one.name) for one in teams]
+        set_choices(self, "team", [("", "All teams"), *choices])
+
+
+class Listed(TypedDict):
+    """The list of services."""
+
+    figures: Sequence[Figure]
+    columns: Columns
+    rows: Sequence[Row]
+    is_filtered: bool
+    clear: Link
+
+
+def of_team(team: Team) -> str:
+    """The address of the list of a team's services."""
+    return f"{reverse('service-levels')}?team={team.slug}"
+
+
+def add_links(user: User, team: Team | None, teams: Sequence[Team]) -> list[Link]:
+    """Where the person has another service measured: of the team that is chosen, or of each that they lead."""
+    own = {one.pk for one in user.teams}
+    open_to = [team] if team is not None else [one for one in teams if one.pk in own]
+    return [
+        {
+            "label": f"Measure a service of {one.name}",
+            "href": reverse("service-level-new", args=[one.slug]),
+            "icon": "plus",
+        }
+        for one in open_to
+        if may_set(user, one)
+    ]
+
+
+def listed(found: Sequence[Standing], *, is_filtered: bool) -> Listed:
+    """The services with how many stand how."""
+    states = [one.budget.state for one in found]
+    pressing = states.count(State.SPENT) + states.count(State.FAST)
+    return {
+        "figures": [
+            {"label": "Services", "value": len(found)},
+            {"label": State.WELL.words, "value": states.count(State.WELL)},
+            {
+                "label": "Need care",
+                "value": pressing,
+                "note": "budget used up, or burning fast",
+                "tone": "bad" if pressing else "",
+            },
+        ],
+        "columns": COLUMNS,
+        "rows": [_row(one) for one in found],
+        "is_filtered": is_filtered,
+        "clear": {"label": "Clear the filter", "href": reverse("service-levels")},
+    }
+
+
+def one(standing: Standing) -> dict[str, Any]:
+    """A service with its figures and days."""
+    level, budget = standing.level, standing.budget
+    facts: list[Fact] = [
+        {
+            "label": "Team",
+            "text": level.team.name,
+            "href": reverse("team", args=[level.team.slug]),
+        },
+        {"label": "Cluster", "text": level.cluster.title},
+        {"label": "Namespace", "copyable": level.tenancy.namespace},
+        {"label": "Tier", "text": level.objective.title},
+        {"label": "Counted by", "text": level.meter_label},
+        {"label": "Counted until", "at": level.measured_until},
+        {"label": "Set by", "text": level.set_by.name},
+        {"label": "Set", "at": level.set_at},
+    ]
+    return {
+        "level": level,
+        "badge": badge(budget),
+        "advice": budget.state.advice,
+        "unknown": standing.why_unknown,
+        "slow": _slow(budget),
+        "figures": _figures(budget),
+        "facts": facts,
+        "columns": DAY_COLUMNS,
+        "rows": [_day(each, budget) for each in standing.days],
+    }
+
+
+def badge(budget: Budget) -> Badge:
+    """How a service stands, as a badge."""
+    return {"tone": TONES[budget.state], "word": budget.state.words}
+
+
+def _figures(budget: Budget) -> list[Figure]:
+    objective = budget.objective
+    failed = f"{_count(budget.failed)} of {_count(budget.requests)} failed"
+    return [
+        {
+            "label": "Answered",
+            "value": _percent(budget.availability),
+            "note": f"{objective.availability * 100:.2f} % promised; {failed}",
+        },
+        {
+            "label": "Budget left",
+            "value": _left(budget),
+            "note": _minutes(budget),
+        },
+        {
+            "label": "99 of 100 within",
+            "value": budget.latency or NOTHING,
+            "note": f"{seconds(objective.p99_seconds)} promised; worst hour since yesterday",
+            "tone": "bad" if budget.is_slow else "",
+        },
+    ]
+
+
+def _slow(budget: Budget) -> str:
+    if not budget.is_slow:
+        return ""
+    promised = seconds(budget.objective.p99_seconds)
+    return f"It is slow: 99 of 100 requests were answered within {budget.latency}, and {promised} is promised."
+
+
+def _row(standing: Standing) -> Row:
+    level, budget = standing.level, standing.budget
+    objective = level.objective
+    service: Cell = {
+        "text": level.service,
+        "href": reverse("service-level", args=[level.pk]),
+        "sub": f"{level.team.name}, {level.cluster.title}",
+    }
+    latency: Cell = {"text": budget.latency or NOTHING}
+    if budget.is_slow:
+        latency["sub"] = "slow"
+    return {
+        "cells": [
+            service,
+            {"text": objective.title, "sub": objective.words},
+            _percent(budget.availability),
+            _left(budget),
+            latency,
+            badge(budget),
+        ]
+    }
+
+
+def _day(day: Day, budget: Budget) -> Row:
+    answered = 1 - day.failed / day.requests if day.requests else None
+    share = (
+        f"{100 * day.failed / budget.may_fail:.1f} %" if budget.may_fail else NOTHING
+    )
+    return {
+        "cells": [
+            f"{day.day:%d %b %Y}",
+            _count(day.requests),
+            _count(day.failed),
+            _percent(answered),
+            share,
+            NOTHING if day.p99 is None else seconds(day.p99),
+        ]
+    }
+
+
+def _count(number: float) -> str:
+    """A number that Prometheus estimates; less than a half is not told as none."""
+    return "less than 1" if 0 < number < 0.5 else f"{number:,.0f}"
+
+
+def _percent(share: float | None) -> str:
+    """A share in percent; what is not whole is never told as 100 %."""
+    if share is None:
+        return NOTHING
+    return f"{share:.3%}".replace("%", " %") if share < 1 else "100 %"
+
+
+def _left(budget: Budget) -> str:
+    if budget.used is None or budget.state is State.FEW:
+        return NOTHING
+    return f"{max(0.0, 1 - budget.used):.0%}".replace("%", " %")
+
+
+def _minutes(budget: Budget) -> str:
+    left = budget.minutes_left
+    if left is None or budget.state is State.FEW:
+        return f"less than one request in {DAYS} days may fail" if left else ""
+    whole = round(float(budget.objective.may_fail) * DAYS * 24 * 60)
+    return f"{left:,.0f} of {whole:,} minutes in {DAYS} days, if all failed"
