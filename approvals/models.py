@@ -233,6 +233,8 @@ class Request(Row):
     approved_until = models.DateTimeField(null=True)
     cut_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_index=True)
+    # When it was asked as this version says it: its length and its cost are judged from then on.
+    asked_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
     lapses_at = models.DateTimeField()

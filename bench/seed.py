@@ -156,6 +156,7 @@ def _request(
         approved_count=gpus if is_approved else None,
         approved_until=until if is_approved else None,
         created_at=at,
+        asked_at=at,
         updated_at=decided_at or at,
         decided_at=decided_at,
         lapses_at=at + 14 * DAY,

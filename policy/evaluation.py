@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from allocations.bookings.levels import lowest
 from allocations.budgets import money
+from allocations.budgets.money import Amount
 from fleet.growth import grows
 from policy.document import Policy, StepPlan, Thresholds
 from policy.route_size import RouteSize, choose
@@ -44,6 +45,8 @@ MENDED_BY_TIME = frozenset(
         *("window", "window_person", "window_usd", "window_usd_person"),
     )
 )
+# Those, and what else comes by the doing of others: use, a quota in Azure, a confirmed cost centre, a booking given up.
+CHANGES_BY_ITSELF = MENDED_BY_TIME | {"use", "quota", "cost_centre", "booked"}
 
 
 class Outcome(StrEnum):
@@ -104,14 +107,15 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     total = money.NOTHING
     for part in parts.values():
         total = total.plus(part)
-    rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, total))
+    asked = _as_asked(ask, total, now=standing.now)
+    rules = list(applied(ask, standing, policy.thresholds_for(*kind), parts, asked))
     fails = blocked = False
     for rule in rules:
         fails, blocked = fails or not rule.holds, blocked or rule.blocks
     if fails:
         rules.sort(key=lambda rule: (not rule.blocks, rule.holds))
     route, size = (
-        choose(policy.routes_for(*kind), ask, total.usd, standing.earlier)
+        choose(policy.routes_for(*kind), ask, asked.usd, standing.earlier)
         if fails
         else (None, None)
     )
@@ -133,6 +137,20 @@ def evaluate(ask: Ask, standing: Standing, policy: Policy) -> Evaluation:
     )
 
 
+def _as_asked(ask: Ask, total: Amount, *, now: datetime) -> Amount:
+    """What the whole of it would have cost, of which `total` is left."""
+    began = ask.began_as_asked(now)
+    if began == ask.begins(now):
+        return total
+    return money.part_of(
+        gpus=ask.gpus,
+        usd_per_hour=ask.usd_per_hour,
+        start=began,
+        first=began,
+        last=ask.until,
+    )
+
+
 def _by_person(thresholds: Thresholds) -> str:
     return f"A platform lead makes it, usually within {thresholds.carried_out_hours} hours."
 
@@ -148,8 +166,15 @@ def _at_once(ask: Ask, standing: Standing) -> str:
     return f"{arrives} {standing.ready_gpus} ready now: the pool {words}."
 
 
+def may_hold_by_itself(answer: Evaluation) -> bool:
+    """Whether all that people decide it for may change while nobody does anything about it."""
+    return answer.outcome is Outcome.PEOPLE and all(
+        rule.holds or rule.code in CHANGES_BY_ITSELF for rule in answer.rules
+    )
+
+
 def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | None:
-    """The closest ask that the policy would approve at once: most units first, then the longest whole days.
+    """The closest ask that the policy would approve at once, asked now: most units first, then the longest whole days.
 
     None when the ask is automatic already, or when not even the least number of units for the shortest time would be.
     """
@@ -158,6 +183,7 @@ def nearest_automatic(ask: Ask, standing: Standing, policy: Policy) -> Ask | Non
         rule.code == "gate" for rule in here.rules
     ):
         return None
+    ask = replace(ask, asked_at=None)
     most, shortest = _fits(ask, standing, policy), shortest_days(ask, standing)
     # Fewer never breaks a rule: the largest number that holds for the shortest time is found by halving, and so is
     # the time.
@@ -232,7 +258,7 @@ def stays(ask: Ask, standing: Standing, *, asked_at: datetime) -> bool:
 
 def moved(ask: Ask, to: datetime, length: timedelta) -> Ask:
     """The same ask, made at a later moment, for as long from then on."""
-    return replace(ask, starts=None, until=to + length)
+    return replace(ask, starts=None, asked_at=None, until=to + length)
 
 
 def events_of(standing: Standing) -> list[Coming]:

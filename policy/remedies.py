@@ -53,6 +53,8 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
         return ()
     found = []
     nearest = nearest_automatic(ask, standing, policy)
+    # Whoever changes what waits asks for it now.
+    ask = replace(ask, asked_at=None)
     if nearest is not None:
         words = nearest_words(ask, nearest, now=standing.now)
         found.append(Remedy(code="ask_less", sentence=words, count=nearest.count))
@@ -73,6 +75,8 @@ def remedies_of(ask: Ask, standing: Standing, policy: Policy) -> tuple[Remedy, .
 def nearest_words(ask: Ask, nearest: Ask, *, now: datetime) -> str:
     """ "Automatic for 2 until Fri 28 Nov, 18:00 UTC": only what differs from the ask, to who asks and who decides."""
     ends = moment(nearest.until, now)
+    if (nearest.count, nearest.until) == (ask.count, ask.until):
+        return "Automatic if it is asked for anew."
     if nearest.count == ask.count:
         return f"Automatic if it ends {ends}."
     until = f" until {ends}" if nearest.until != ask.until else ""

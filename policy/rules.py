@@ -41,7 +41,8 @@ class Ask:
     """What is asked for until a moment: `count` units of an offering, each with GPUs and USD an hour.
 
     It begins at once, or at `starts`. `environment` and `flavor` are "" for what has none; `reversible_minutes` is None
-    for what cannot be undone; fewer than `least` cannot be asked for.
+    for what cannot be undone; fewer than `least` cannot be asked for. What waits since `asked_at` stays as long and as
+    dear as it was then, so that nobody's silence makes it small enough; None is what is asked for now.
     """
 
     count: int
@@ -59,10 +60,15 @@ class Ask:
     arrival: Arrival = Arrival.WRITTEN
     least: int = 1
     starts: datetime | None = None
+    asked_at: datetime | None = None
 
     def begins(self, now: datetime) -> datetime:
         """When it begins: now, or later where it was asked for from then on."""
         return now if self.starts is None else max(now, self.starts)
+
+    def began_as_asked(self, now: datetime) -> datetime:
+        """When it would have begun if it had been granted as it was asked for."""
+        return self.begins(now if self.asked_at is None else min(now, self.asked_at))
 
     @property
     def gpus(self) -> int:
@@ -194,7 +200,10 @@ def applied(
     parts: Mapping[date, Amount],
     total: Amount,
 ) -> Iterator[Rule]:
-    """Every rule that says something about an ask; `parts` is its cost by month and `total` in all."""
+    """Every rule that says something about an ask.
+
+    `parts` is its cost by month from now on, and `total` in all as it was asked for.
+    """
     gpus = ask.gpus
     if gpus:
         yield from _pool(ask, standing, limits)
@@ -206,8 +215,10 @@ def applied(
             standing.quota_name,
         )
     yield from _budget(standing, limits, parts)
-    length = ask.until - ask.begins(standing.now)
-    too_long = length > timedelta(days=limits.longest_days)
+    begins = ask.begins(standing.now)
+    length = ask.until - ask.began_as_asked(standing.now)
+    # What nobody can grant as it was asked for can be granted once less of it is left.
+    too_long = ask.until - begins > timedelta(days=limits.longest_days)
     yield Rule(
         "days",
         length <= timedelta(days=limits.automatic_days),
@@ -216,7 +227,7 @@ def applied(
         too_long,
     )
     if gpus:
-        is_booking = ask.begins(standing.now) > standing.now
+        is_booking = begins > standing.now
         yield from _gpus(gpus, standing, limits, total, is_booking=is_booking)
     yield Rule(
         "money", total.usd <= limits.automatic_usd, total.usd, limits.automatic_usd

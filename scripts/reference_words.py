@@ -199,10 +199,15 @@ by person, day and status for 90 days, which `GET /api/v1/events/refusals/` tell
 ABOUT_POLICY = """\
 Each request is held against the rules below, in the preview, when it is sent, and again at each approval. When every
 rule holds, the policy approves at once. Otherwise people decide: those of the first of the policy's routes that takes
-the request. A route that takes requests from a size on counts the request together with what the team, or the person
-in all their teams, waits for, still holds, or was granted within `window_days`, as far as the people of that route have
-not approved it themselves or seen it in a sum before. Two rules block: what breaks them can be approved by nobody.
-Rules about GPUs say nothing of what has none."""
+the request. While it waits for them it is judged again every few seconds, and granted without them as soon as every
+rule holds: when GPUs, money or a window come free, when a cost centre is confirmed, when another policy comes into
+force. Its length, its GPU-hours and its cost count as they were when it was asked for, or changed last, so that nothing
+becomes small enough by waiting.
+
+A route that takes requests from a size on counts the request together with what the team, or the person in all their
+teams, waits for, still holds, or was granted within `window_days`, as far as the people of that route have not approved
+it themselves or seen it in a sum before. Two rules block: what breaks them can be approved by nobody. Rules about GPUs
+say nothing of what has none."""
 
 RULES: Mapping[str, tuple[str, str]] = {
     "exists": (

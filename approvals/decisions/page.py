@@ -34,6 +34,7 @@ from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
 from fleet.presenting import how_away
+from policy.evaluation import may_hold_by_itself
 from ui.amounts import ago, gpus, hours, moment, usd
 from ui.parts import BeforeAfter, Entry, Fact, Figure, Person, StepLink, Verdict
 
@@ -163,7 +164,7 @@ def context(
         "edited": talk.since_seen(
             request, viewer, decisions, talk.revisions_of(request), now=now
         ),
-        "next": _next(request, steps),
+        "next": _next(request, steps, judged),
         "because": Decision.Because.choices,
         "less": less(request, None if hindered else judged, typed=typed, now=now),
         "refusal": refusal,
@@ -174,13 +175,17 @@ def context(
     }
 
 
-def _next(request: Request, steps: Sequence[Step]) -> list[Entry]:
+def _next(
+    request: Request, steps: Sequence[Step], judged: Judged | None
+) -> list[Entry]:
     """What comes by itself while nobody decides; nothing once it is decided."""
     if request.state != State.WAITING:
         return []
     parts = route_words.coming(request, steps)
+    is_hopeful = judged is not None and may_hold_by_itself(judged.answer)
     return [
         *(part for part in parts if part["phase"] == "future"),
+        *([route_words.granted_by_itself()] if is_hopeful else []),
         route_words.lapses(request),
     ]
 

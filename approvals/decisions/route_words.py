@@ -93,6 +93,13 @@ def due(step: Step, request: Request) -> datetime | None:
     return None if step.due_at is None else min(step.due_at, request.lapses)
 
 
+def granted_by_itself() -> Entry:
+    """That the policy grants what waits for GPUs, money or a window alone, once there is enough."""
+    return _future(
+        "The policy approves it once every rule holds: reject what you do not want", ""
+    )
+
+
 def lapses(request: Request) -> Entry:
     """That it lapses by itself, and when."""
     asked = request.turn == Request.Turn.REQUESTER

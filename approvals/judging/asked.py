@@ -23,5 +23,6 @@ def wanted_of(
         tenancy=request.tenancy,
         flavor=request.flavor,
         cluster=request.flavor.cluster if request.flavor else None,
+        asked_at=request.asked_at,
     )
     return wanted.going_on_from(request.renews)

@@ -89,7 +89,9 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         levels=(),
         **pool,
     )
-    return replace(ask, tier=row.team.tier, decided_by_people=False), hoped
+    return replace(
+        ask, asked_at=row.asked_at, tier=row.team.tier, decided_by_people=False
+    ), hoped
 
 
 def behind_others(

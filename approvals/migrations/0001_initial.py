@@ -115,6 +115,7 @@ class Migration(migrations.Migration):
                 ("approved_until", models.DateTimeField(null=True)),
                 ("cut_until", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(db_index=True)),
+                ("asked_at", models.DateTimeField()),
                 ("updated_at", models.DateTimeField()),
                 ("decided_at", models.DateTimeField(null=True)),
                 ("lapses_at", models.DateTimeField()),

@@ -370,6 +370,7 @@ def content(wanted: Wanted, judged: Judged, *, now: datetime) -> dict[str, Any]:
         "reason": wanted.reason.strip(),
         "usd": judged.answer.usd,
         "formula": wanted.size.told,
+        "asked_at": now,
         "updated_at": now,
         "answer_by": None,
         "not_granted_at": None,

@@ -59,6 +59,7 @@ class Wanted:
     setting: OfferingSetting
     until: datetime
     starts: datetime | None = None  # from then on, where it is not to begin at once
+    asked_at: datetime | None = None  # when it was, where it waits since then
     reason: str = ""
     tenancy: Tenancy | None = None
     flavor: Flavor | None = None
@@ -136,6 +137,7 @@ class Wanted:
             usd_per_hour_each=self.size.usd_per_hour_each,
             until=self.until,
             starts=self.starts,
+            asked_at=self.asked_at,
             offering=self.offering.key,
             name=self.offering.name,
             environment=environment_of(self.offering, self.spec, self.tenancy),

@@ -112,6 +112,26 @@ def test_no_date_is_told_after_the_end_at_which_what_waits_lapses(scene: Scene) 
     assert shown["waiting"]["due"] == end
 
 
+def test_the_approval_page_says_that_the_policy_may_approve_it_meanwhile(
+    scene: Scene,
+) -> None:
+    now = timezone.now()
+    by_people = scene.ask(9, days=20, now=now)
+    Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
+    by_itself = scene.ask(1, days=2, now=now)
+    words = "The policy approves it once every rule holds: reject what you do not want"
+    assert [
+        words
+        in [
+            part["title"]
+            for part in signed_in(scene.priya)
+            .get(f"/approvals/{each.pk}/")
+            .context["next"]
+        ]
+        for each in (by_itself, by_people)
+    ] == [True, False]
+
+
 def test_what_is_rejected_after_a_vote_for_less_was_asked_as_it_was_asked(
     scene: Scene,
 ) -> None:

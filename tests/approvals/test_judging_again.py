@@ -12,6 +12,7 @@ from allocations.budgets import balances as budgets
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget, LedgerEntry
 from approvals import tasks
+from approvals.conversation.actions import edit
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation
@@ -149,6 +150,30 @@ def test_money_that_is_raised_frees_what_waited_for_it(scene: Scene) -> None:
         sum(hold.usd for hold in LedgerEntry.objects.all()) == 71
     )  # from now on, an hour less than was asked for
     assert budgets.left_by_month(scene.team, [NOW.date().replace(day=1)])
+
+
+def test_nothing_becomes_short_and_cheap_enough_by_waiting(scene: Scene) -> None:
+    asked = scene.ask(1, days=15)
+    for later in (NOW + DAY, NOW + 5 * DAY):
+        assert reevaluation.sweep(later) == []
+        assert not reevaluation.grant_if_automatic(asked.pk, now=later)
+    in_force(scene, automatic_days=15)
+    assert reevaluation.sweep(NOW + 5 * DAY) == [asked.pk]
+
+
+def test_what_is_changed_while_it_waits_is_as_long_as_it_is_asked_for_then(
+    scene: Scene,
+) -> None:
+    asked = scene.ask(3, days=15)
+    edit(
+        asked.pk,
+        scene.wanted(3, days=14.5),
+        by=scene.ada,
+        expected_version=asked.version,
+        now=NOW + DAY,
+    )
+    in_force(scene, automatic_gpus=3, automatic_gpu_hours=1_000)
+    assert reevaluation.sweep(NOW + DAY) == [asked.pk]
 
 
 def test_nobody_is_overtaken_by_an_equal_ask(scene: Scene) -> None:

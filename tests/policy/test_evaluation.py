@@ -99,6 +99,41 @@ CASES: Mapping[str, tuple[Ask, Standing, Verdict]] = {
     ),
     "exactly fourteen days": (AT_14_DAYS, standing(), AUTOMATIC),
     "a second above fourteen days": (OVER_14_DAYS, standing(), people("days")),
+    "what was asked for a second more than fourteen days, with less of it left": (
+        ask(length=10 * DAY, asked_at=NOW - 4 * DAY - SECOND),
+        standing(),
+        people("days"),
+    ),
+    "what was asked for fourteen days": (
+        ask(length=10 * DAY, asked_at=NOW - 4 * DAY),
+        standing(),
+        AUTOMATIC,
+    ),
+    "what cost a cent above the automatic money when it was asked": (
+        ask(
+            2,
+            length=9 * DAY,
+            usd_per_hour_each=PRICE,
+            asked_at=NOW - DAY - 12 * SECOND,
+        ),
+        standing(),
+        people("money"),
+    ),
+    "what was too long for anybody, with little enough of it left": (
+        ask(length=90 * DAY, asked_at=NOW - DAY),
+        standing(),
+        people("days", "gpu_hours", "money"),
+    ),
+    "a booking lasts as long, whenever it is judged": (
+        ask(length=16 * DAY + SECOND, starts=NOW + 2 * DAY, asked_at=NOW - 9 * DAY),
+        standing(),
+        people("days"),
+    ),
+    "a booking whose beginning has passed is as long as it was": (
+        ask(length=10 * DAY, starts=NOW - 4 * DAY, asked_at=NOW - 9 * DAY),
+        standing(),
+        AUTOMATIC,
+    ),
     "exactly ninety days": (
         ask(length=90 * DAY),
         standing(),

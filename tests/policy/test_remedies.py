@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, Budget
@@ -348,6 +349,21 @@ def test_the_nearest_ask_is_said_by_what_differs(asked: Ask, sentence: str) -> N
     ]
 
 
+def test_what_was_too_long_when_it_was_asked_is_automatic_asked_anew() -> None:
+    asked = ask(length=10 * DAY, asked_at=NOW - 5 * DAY)
+    found = remedies_of(asked, standing(), Policy())
+    assert [(one.code, one.sentence) for one in found] == [
+        ("ask_less", "Automatic if it is asked for anew.")
+    ]
+
+
+def test_what_waits_until_a_window_opens_is_asked_for_then() -> None:
+    asked = ask(2, length=10 * DAY, asked_at=NOW - 5 * DAY)
+    coming = (Coming(WEDNESDAY, team=6, person=0),)
+    found = remedies_of(asked, standing(recent_team_gpus=6, coming=coming), Policy())
+    assert ("wait", WEDNESDAY) in [(one.code, one.at) for one in found]
+
+
 def test_waiting_for_all_of_it_is_said_beside_asking_for_less() -> None:
     known = standing(free_gpus=1, coming=(Coming(WEDNESDAY, free=1),))
     less, wait = remedies_of(ask(2), known, Policy())
@@ -406,10 +422,11 @@ def test_windows_share_a_sentence_only_where_they_open_together(
     ] * len(told)
 
 
-@given(ASKS, STANDINGS, POLICIES | MILD)
+@given(ASKS, STANDINGS, POLICIES | MILD, st.sampled_from((None, NOW - 9 * DAY)))
 def test_there_is_always_a_remedy_unless_it_is_automatic(
-    asked: Ask, known: Standing, policy: Policy
+    asked: Ask, known: Standing, policy: Policy, asked_at: datetime | None
 ) -> None:
+    asked = replace(asked, asked_at=asked_at)
     automatic = evaluate(asked, known, policy).outcome is Outcome.AUTOMATIC
     assert bool(remedies_of(asked, known, policy)) != automatic
 

@@ -59,6 +59,7 @@ def fill(here: World, rows: int) -> None:
             purpose="training",
             usd=1,
             created_at=now,
+            asked_at=now,
             updated_at=now,
             lapses_at=old.lapses_at,
             hold=factories.hold(old.team),
