@@ -134,6 +134,9 @@ def sample_rules() -> tuple[Rule, ...]:
         use_percent=Decimal(90),
         recent_team_usd=Decimal(0),
         recent_person_usd=Decimal(0),
+        unconfirmed_cost_centre="CC-1001",
+        quota_left=8,
+        quota_name="Standard NC vCPUs",
         budget={now.date().replace(day=1): left},
     )
     ask = Ask(
