@@ -97,6 +97,7 @@ class Standing:
     """Everything the policy may look at, gathered beforehand.
 
     `free_gpus` and `total_gpus` are None for what takes no GPUs of a pool, `use_percent` where nothing was measured.
+    `held_gpus` of the ask's kind are held in its namespace, `held_elsewhere_gpus` in the team's others of the cluster.
     `held_since` and `use_samples` say how long and how often use was measured; None in what was gathered before they
     were counted, where use counts as measured.
     `free_gpus` can be had: `ready_gpus` of them now, the others once the pool has grown, which takes `growing_minutes`
@@ -109,6 +110,7 @@ class Standing:
 
     now: datetime
     held_gpus: int = 0
+    held_elsewhere_gpus: int = 0
     recent_team_gpus: int = 0
     recent_person_gpus: int = 0
     recent_team_usd: Decimal | None = None
@@ -140,6 +142,11 @@ class Standing:
     # Of what is made in Azure: how many units more fit the quota that has the least left, and which that is.
     quota_left: int | None = None
     quota_name: str = ""
+
+    @property
+    def team_held_gpus(self) -> int:
+        """GPUs of the ask's kind that the team holds in whatever namespace of the cluster."""
+        return self.held_gpus + self.held_elsewhere_gpus
 
     @property
     def grows_to(self) -> int:
@@ -330,11 +337,11 @@ def _gpus(
     if (most := limits.window_gpus_person) is not None:
         person = standing.recent_person_gpus + gpus
         yield Rule("window_person", person <= most, (person, limits.window_days), most)
-    if standing.held_gpus and limits.least_use_percent:
+    if standing.team_held_gpus and limits.least_use_percent:
         use, least = measured_use(standing, limits), limits.least_use_percent
         holds = limits.automatic_when_unmeasured if use is None else use >= least
         bound = (least, limits.automatic_when_unmeasured, limits.use_after_hours)
-        yield Rule("use", holds, (use, standing.held_gpus), bound)
+        yield Rule("use", holds, (use, standing.team_held_gpus), bound)
 
 
 def measured_use(standing: Standing, limits: "Thresholds") -> Decimal | None:

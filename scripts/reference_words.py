@@ -270,7 +270,7 @@ RULES: Mapping[str, tuple[str, str]] = {
         "People decide.",
     ),
     "use": (
-        "Is enough of what the team holds of this flavor in use? Only where it holds some.",
+        "Is enough of what the team holds of this flavor in use, in all of its namespaces? Only where it holds some.",
         (
             "People decide. Until it was held for `use_after_hours` and read `use_after_samples` times, "
             "`automatic_when_unmeasured` says how it counts."

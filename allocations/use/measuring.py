@@ -1,7 +1,7 @@
 """How much of what is held is really used: samples of what each look at a cluster saw, added up by day."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -91,6 +91,30 @@ def of_all_held(
             Decimal(there) / looks if looks else Decimal(0),
         )
     return found
+
+
+def together(found: Iterable[Measured]) -> Measured:
+    """What was measured in several places as one: each counts by the GPUs that its looks saw there.
+
+    It was looked at as often, and is held for as long, as the place where that is most.
+    """
+    known = list(found)
+    there = [one.held * one.samples for one in known]
+    used = sum(
+        (
+            one.percent * part
+            for one, part in zip(known, there, strict=True)
+            if one.percent is not None
+        ),
+        Decimal(0),
+    )
+    looks = max((one.samples for one in known), default=0)
+    return Measured(
+        (used / sum(there)).quantize(TENTH, ROUND_HALF_UP) if any(there) else None,
+        looks,
+        min((one.since for one in known if one.since is not None), default=None),
+        sum((one.held for one in known), Decimal(0)),
+    )
 
 
 def _held_since(

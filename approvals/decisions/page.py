@@ -305,7 +305,7 @@ def use(
     request: Request, held: int, holdings: Holdings, judged: Judged | None
 ) -> list[Fact]:
     """What the team does with what it has: held, and what became of what it asked for before."""
-    measured = triage.measured(judged, held) if judged else None
+    measured = triage.measured(judged) if judged else None
     asked, granted, rejected = (
         holdings["asked"] or 0,
         holdings["granted"] or 0,

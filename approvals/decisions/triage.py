@@ -214,9 +214,9 @@ class Measured:
         return self.note if self.value == "–" else f"{self.value}, {self.note}"
 
 
-def measured(judged: Judged, held: int) -> Measured:
+def measured(judged: Judged) -> Measured:
     """The use that the policy counts, else what was measured so far, which is too little for it."""
-    if not held:
+    if not judged.standing.team_held_gpus:
         return Measured("–", "They hold none.")
     percent = judged.standing.use_percent
     if percent is None:
@@ -229,7 +229,8 @@ def _use(judged: Judged | None, held: int) -> Figure:
     failing = judged is not None and any(
         r.code == "use" and not r.holds for r in judged.answer.rules
     )
-    found = measured(judged, held) if judged else Measured("–", "")
+    found = measured(judged) if judged else Measured("–", "")
+    held = judged.standing.team_held_gpus if judged else held
     return {
         "label": "Use",
         "value": found.value,

@@ -108,18 +108,16 @@ def gather(
             end=max(wanted.until, now) + HORIZON,
         )
     )
-    flavor, tenancy = wanted.flavor, wanted.tenancy
-    held, of_team, of_person, is_known, has_bookings = _lately(
+    held, elsewhere, of_team, of_person, is_known, has_bookings = _lately(
         wanted, person, since=since
     )
-    seen = use.Measured(None, 0, None, Decimal(0))
-    if held and flavor is not None and tenancy is not None:
-        seen = use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
+    seen = _use_of(wanted, held=held, elsewhere=elsewhere, now=now)
     own_gpus, freed, own_until = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own, locked=wanted.budgets)
     return Standing(
         now=now,
         held_gpus=held,
+        held_elsewhere_gpus=elsewhere,
         recent_team_gpus=of_team.gpus,
         recent_person_gpus=of_person.gpus,
         recent_team_usd=of_team.usd,
@@ -143,6 +141,24 @@ def gather(
             for month, part in left.items()
         },
     )
+
+
+def _use_of(
+    wanted: Wanted, *, held: int, elsewhere: int, now: datetime
+) -> use.Measured:
+    """How much of the ask's kind of GPU a team uses, in all of its namespaces of the cluster.
+
+    Only where it holds some in others, too, one query more says how many in which.
+    """
+    flavor, tenancy = wanted.flavor, wanted.tenancy
+    if flavor is None or tenancy is None or not held + elsewhere:
+        return use.Measured(None, 0, None, Decimal(0))
+    if not elsewhere:
+        return use.of_held(tenancy.pk, flavor.pk, held=held, now=now)
+    live = Allocation.objects.live().of_gpus().filter(team=wanted.team, flavor=flavor)
+    rows = live.order_by().values_list("tenancy_id").annotate(gpus=Sum("gpus"))
+    places = {(place, flavor.pk): gpus for place, gpus in rows if place is not None}
+    return use.together(use.of_all_held(places, now=now).values())
 
 
 class PoolStanding(TypedDict):
@@ -342,9 +358,10 @@ def _given_to(person: User) -> Any:
 
 
 class Lately(NamedTuple):
-    """GPUs that a team holds of a flavor here, what the policy alone gave to team and person, and what is known."""
+    """GPUs that a team holds of a flavor, what the policy alone gave to team and person, and what is known."""
 
     held: int
+    held_elsewhere: int
     of_team: Given
     of_person: Given
     has_confirmed_cost_centre: bool
@@ -357,7 +374,8 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     GPUs that are kept longer count once: those that a renewal goes on with count in the renewal alone.
     """
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
-    held = live.filter(tenancy=wanted.tenancy, flavor=wanted.flavor)
+    of_kind = live.filter(flavor=wanted.flavor)
+    held = of_kind.filter(tenancy=wanted.tenancy)
     given = Decision.objects.filter(
         by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
     )
@@ -372,6 +390,7 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
         .filter(pk=wanted.team.pk)
         .values_list(
             total(held, Sum("gpus"), by="team"),
+            total(of_kind, Sum("gpus"), by="team"),
             total(of_team, gpus, by="request__team"),
             total(of_team, Sum("usd"), by="request__team"),
             Subquery(of_person.annotate(all=gpus).values("all")[:1]),
@@ -385,10 +404,11 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
     )
     return Lately(
         held=int(row[0] or 0),
-        of_team=Given.of(row[1], row[2]),
-        of_person=Given.of(row[3], row[4]),
-        has_confirmed_cost_centre=bool(row[5]),
-        has_bookings=bool(row[6]),
+        held_elsewhere=int(row[1] or 0) - int(row[0] or 0),
+        of_team=Given.of(row[2], row[3]),
+        of_person=Given.of(row[4], row[5]),
+        has_confirmed_cost_centre=bool(row[6]),
+        has_bookings=bool(row[7]),
     )
 
 

@@ -80,6 +80,7 @@ def _hoped_for(row: Request, *, now: datetime) -> tuple[Ask, Standing]:
         standing,
         now=now,
         held_gpus=0,
+        held_elsewhere_gpus=0,
         recent_team_gpus=0,
         recent_person_gpus=0,
         recent_team_usd=None,

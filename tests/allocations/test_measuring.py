@@ -128,3 +128,13 @@ def test_the_sweep_counts_what_is_due_and_nothing_twice(
         tasks.sample_use()
     assert use.due() == []
     assert UseDay.objects.get().samples == 1
+
+
+def test_several_places_together_count_by_the_gpus_that_were_seen_there() -> None:
+    idle = use.Measured(Decimal(0), 100, NOW, Decimal(2))
+    busy = use.Measured(Decimal(100), 50, NOW - DAY, Decimal(4))
+    new = use.Measured(None, 0, None, Decimal(0))
+    assert use.together([idle, busy, new]) == use.Measured(
+        Decimal("50.0"), 100, NOW - DAY, Decimal(6)
+    )
+    assert use.together([new]) == new

@@ -14,9 +14,10 @@ from accounts.models import Project
 from allocations.models import Allocation
 from approvals.fulfilment.actions import release
 from approvals.models import Request
-from approvals.requests.actions import submit
+from approvals.requests.actions import judge, submit
 from approvals.requests.wanted import Wanted, resolve
 from approvals.states import State
+from fleet.models import Flavor
 from manual.models import Task
 from offboarding.models import DeparturePlace
 from provisioning.models import Tenancy
@@ -131,6 +132,59 @@ def test_gpus_go_where_they_are_asked_for(scene: Scene, second: Tenancy) -> None
         Tenancy.objects.get(pk=place.pk).desired for place in (scene.tenancy, second)
     ]
     assert [flavor.gpus for spec in specs for flavor in spec.flavors] == [1, 1]
+
+
+def used(place: Tenancy, flavor: Flavor, *, held: int, percent: int) -> None:
+    """What an hour and more of looks saw of the GPUs that a namespace holds since yesterday."""
+    place.use_days.create(
+        flavor=flavor,
+        day=NOW.date(),
+        samples=100,
+        held_sum=100 * held,
+        used_sum=percent * held,
+        last_at=NOW,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "outcome"),
+    [
+        pytest.param(0, None, "people", id="idle in one"),
+        pytest.param(0, 100, "people", id="two of three idle"),
+        pytest.param(100, 0, "automatic", id="one of three idle"),
+    ],
+)
+def test_what_is_idle_in_one_namespace_counts_in_every_other_of_the_cluster(
+    scene: Scene, second: Tenancy, first: int, others: int | None, outcome: str
+) -> None:
+    factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, days=9, now=NOW - 2 * DAY
+    )
+    used(scene.tenancy, scene.flavor, held=2, percent=first)
+    if others is not None:
+        factories.request(
+            scene.ada, second, scene.flavor, gpus=1, days=9, now=NOW - 2 * DAY
+        )
+        used(second, scene.flavor, held=1, percent=others)
+    asked = wanted(scene, "gpus", GPUS, namespace=second.namespace)
+    judged = judge(asked, person=scene.ada, now=NOW)
+    held = 2 if others is None else 3
+    assert judged.answer.outcome == outcome
+    [rule] = [rule for rule in judged.answer.rules if rule.code == "use"]
+    assert (rule.holds, rule.value[1]) == (outcome == "automatic", held)
+    # The quota of the namespace is its own.
+    assert judged.standing.held_gpus == held - 2
+
+
+def test_what_a_team_holds_on_another_cluster_says_nothing_of_this_one(
+    scene: Scene, second: Tenancy
+) -> None:
+    elsewhere = factories.flavor(factories.cluster("inference"), "a100")
+    place = factories.tenancy(scene.team, elsewhere.cluster)
+    factories.request(scene.ada, place, elsewhere, gpus=2, days=9, now=NOW - 2 * DAY)
+    used(place, elsewhere, held=2, percent=0)
+    asked = wanted(scene, "gpus", GPUS, namespace=second.namespace)
+    assert judge(asked, person=scene.ada, now=NOW).standing.team_held_gpus == 0
 
 
 def test_an_ask_names_the_namespace_where_there_are_several(
