@@ -95,7 +95,7 @@ class BudgetForm(KeepsOthersEdits, StrictForm):
         most=100,
         of="percent",
         required=False,
-        help_text="Up to there the policy may approve by itself.",
+        help_text="Of the money, unless the policy says otherwise; up to there it may approve by itself.",
     )
 
     def __init__(

@@ -540,6 +540,22 @@ class Budget(Row):
         shares = [held / limit if limit else held for held, limit in self._shares()]
         return "budget" if shares[0] == max(shares) else "GPU-hours"
 
+    @property
+    def stage_words(self) -> str:
+        """What follows for those who ask now that it is close.
+
+        The policy looks at the soft stage of the money alone, and may be told not to.
+        """
+        if (
+            self.held_usd > 0
+            and self.held_usd * 100 >= self.limit_usd * self.soft_percent
+        ):
+            return (
+                f"From {self.soft_percent} % of the money on, people decide what goes on top, unless the policy says "
+                "otherwise."
+            )
+        return "What takes more GPU-hours than are left waits until a platform lead raises them."
+
     def _shares(self) -> list[tuple[Decimal, Decimal]]:
         pairs = [(self.held_usd, self.limit_usd)]
         return (

@@ -34,7 +34,7 @@ def close_message(budget: Budget) -> Message:
     what = f"{part} of {budget.month:%B %Y} {'is' if part == 'budget' else 'are'} set aside"
     return Message(
         title=f"{budget.team.name}: {budget.percent_held} % of the {what}",
-        sentence=f"From {budget.soft_percent} % on, people decide what goes on top. What is given back is free again.",
+        sentence=f"{budget.stage_words} What is given back is free again.",
         facts=tuple(facts),
         action="Open the budget",
     )

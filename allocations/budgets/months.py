@@ -85,9 +85,11 @@ def close_sentence(budget: Budget) -> str:
     """That the soft stage is reached, and what it means; empty before."""
     if not budget.is_close:
         return ""
+    part = "" if budget.closest == "budget" else "the GPU-hours of "
+    is_are = "are" if part else "is"
     return (
-        f"{budget.percent_held} % of {budget.month:%B} is set aside. "
-        f"From {budget.soft_percent} % on, people decide what goes on top."
+        f"{budget.percent_held} % of {part}{budget.month:%B} {is_are} set aside. "
+        f"{budget.stage_words}"
     )
 
 

@@ -8,7 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from allocations import tasks
 from allocations.budgets.actions import set_budget, tell_close
+from allocations.budgets.months import close_sentence
 from allocations.models import Budget
+from approvals.states import State
 from audit.models import Event
 from notices.kinds import NoticeKind
 from notices.models import Notice
@@ -54,12 +56,16 @@ def test_crossing_the_stage_is_told_in_the_same_transaction(scene: Scene) -> Non
         notice.message["title"]
         == "Vision: 80 % of the budget of November 2026 is set aside"
     )
+    assert notice.message["sentence"] == (
+        "From 80 % of the money on, people decide what goes on top, unless the policy says otherwise. "
+        "What is given back is free again."
+    )
     assert notice.message["facts"] == [["Set aside", "$144 of $180"], ["Left", "$36"]]
     assert Budget.objects.get(held_usd__gt=0).soft_told_at == NOW
 
 
 def test_gpu_hours_alone_make_it_close_too(scene: Scene) -> None:
-    budget(scene, gpu_hours_limit=Decimal(150))
+    row = budget(scene, gpu_hours_limit=Decimal(150))
     scene.ask(2, days=3)
     (event,) = events()
     assert (event.details["percent"], event.details["gpu_hours_limit"]) == (
@@ -67,8 +73,22 @@ def test_gpu_hours_alone_make_it_close_too(scene: Scene) -> None:
         "150.00",
     )
     assert sentence(event)[0] == "96 % of the GPU-hours of November 2026 set aside"
-    title = Notice.objects.get(kind="budget_soft").message["title"]
-    assert title == "Vision: 96 % of the GPU-hours of November 2026 are set aside"
+    message = Notice.objects.get(kind="budget_soft").message
+    assert (
+        message["title"]
+        == "Vision: 96 % of the GPU-hours of November 2026 are set aside"
+    )
+    # The policy looks at the money alone: what fits is still granted without people.
+    assert message["sentence"] == (
+        "What takes more GPU-hours than are left waits until a platform lead raises them. "
+        "What is given back is free again."
+    )
+    assert close_sentence(row) == ""  # as it was read before
+    row.refresh_from_db()
+    assert close_sentence(row).startswith(
+        "96 % of the GPU-hours of November are set aside. What takes"
+    )
+    assert scene.ask(1, days=0.2).state == State.APPROVED
     assert ["GPU-hours left", "6 GPU-hours"] in Notice.objects.get(
         kind="budget_soft"
     ).message["facts"]

@@ -112,8 +112,8 @@ def test_it_says_where_the_month_leads_and_that_it_is_close(
         assert "At this pace the month ends at $0 of $100, if" in said
         assert "At this pace the month ends at 0 of 50 GPU-hours, if" in said
         assert (
-            f"80 % of {this:%B} is set aside. From 80 % on, people decide what goes on top."
-            in said
+            f"80 % of {this:%B} is set aside. From 80 % of the money on, people decide what goes on top, unless the "
+            "policy says otherwise." in said
         )
 
 
