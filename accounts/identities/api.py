@@ -31,7 +31,9 @@ class IdentitySerializer(OutputSerializer[Identity]):
     object_id = serializers.UUIDField()
     scope = serializers.ChoiceField(choices=TEAM_SCOPE_CHOICES)
     created_at = serializers.DateTimeField()
-    created_by = PersonSerializer(help_text="Who named it; it stays when they leave.")
+    created_by = PersonSerializer(
+        help_text="Who named it; it stays when they leave. One with `made_by` acts only while that token works."
+    )
     made_by = serializers.SerializerMethodField()
     last_used_at = serializers.DateTimeField(allow_null=True)
     removed_at = serializers.DateTimeField(allow_null=True)

@@ -244,7 +244,7 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
     @extend_schema(request=RenewSerializer, responses={201: RequestSerializer})
     @action(detail=True, methods=["post"])
     def renew(self, call: Call, pk: int) -> Response:
-        """Ask to keep what is held under it longer; judged like any ask, it goes on without a gap when granted."""
+        """Ask to keep what is held under it longer; judged like any ask, without a gap if granted before its end."""
         return answer_once(call, lambda: self._submit(self._longer()))
 
     @extend_schema(request=RenewSerializer, responses=PreviewSerializer)

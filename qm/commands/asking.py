@@ -167,7 +167,10 @@ def ask(dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any) -
 def renew(
     number: int, dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any
 ) -> None:
-    """Ask for the GPUs of a request to go on longer. It is judged as any ask; granted, they go on without a gap."""
+    """Ask for the GPUs of a request to go on longer. It is judged as any ask.
+
+    Granted before their end, they go on without a gap; otherwise they end then.
+    """
     key, api = key_of(given["key"]), portal()
     request = api.get(f"requests/{number}/")
     held = request["allocation"]

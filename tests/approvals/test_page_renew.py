@@ -132,8 +132,13 @@ def test_nothing_offers_to_keep_what_cannot_be_kept_longer(
 
 
 def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) -> None:
-    form = page.get(address(held)).context["form"]
-    assert form.data["until"] == later(held, 7)
+    shown = page.get(address(held))
+    assert shown.context["form"].data["until"] == later(held, 7)
+    words = " ".join(shown.content.decode().split())
+    assert (
+        "They go on without a gap if this is granted before that end; otherwise they end then."
+        in words
+    )
 
 
 def test_one_click_keeps_them_and_a_second_sending_changes_nothing(
