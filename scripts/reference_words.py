@@ -172,9 +172,13 @@ PERMISSIONS: Mapping[str, str] = {
     "decide_as_leadership": "Decide engineering leadership's step of a request.",
     "manage_clusters": "Add and change clusters and flavors, and have any tenancy looked at again.",
     "manage_teams": "Change any team's name, cost centre, group and owner.",
-    "manage_budgets": "Set budgets.",
+    "manage_budgets": "Set budgets, and let many allocations end at once, or keep them, when the brake holds them.",
     "manage_cost_centres": "Put cost centres on the list of those that teams may spend on, and take them off.",
-    "give_back_for_teams": "Give back the GPUs of any team, and let go of what any team holds.",
+    "give_back_for_teams": (
+        "Give back what any team holds; read the logs of any team's runs and work, live and kept; stop its runs and "
+        "work, change time limits of its runs; stop its notebooks, keep them though they are idle, and exempt them "
+        "from idle stops."
+    ),
     "manage_notices": "Set up the channels that are told, and send again what could not be sent.",
     "manage_tiers": "Put a team into another tier, which the policy may treat differently.",
     "manage_catalogue": "Switch offerings on and off, and change their gates, order and prices.",
