@@ -97,6 +97,8 @@ def _is_possible(request: Request, taken: int, *, now: datetime) -> bool:
         if request.flavor.free < request.gpus + taken:
             return False
         request.until = now + request.duration  # of this object alone
+    # It would be asked for now, and stands in line as that.
+    request.asked_at = now
     request.tenancy.team = request.team
     try:
         wanted = wanted_of(request)

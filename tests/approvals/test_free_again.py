@@ -68,6 +68,32 @@ def test_who_waits_longest_is_offered_first_and_no_gpu_to_two(scene: Scene) -> N
     assert free_again.sweep(NOW + DAY + timedelta(minutes=1)) == [second.pk]
 
 
+def test_what_an_older_ask_needs_is_not_offered_however_long_ago_it_was_rejected(
+    scene: Scene,
+) -> None:
+    free(scene, 0)
+    person = factories.person("Cy")
+    team = factories.team("Speech", by=person)
+    factories.join(team, person)
+    place = factories.tenancy(team, scene.flavor.cluster)
+    wanted = replace(scene.wanted(2, days=9), team=team, tenancy=place)
+    waits = submit(wanted, by=person, now=NOW)
+    request = reject(
+        scene.ask(1, days=13).pk,
+        by=scene.priya,
+        expected_version=1,
+        reason="Too few are free.",
+        because="capacity",
+        now=NOW,
+    )
+    free(scene, 2)
+    # From now on it would end more than fourteen days after it was asked for.
+    assert free_again.sweep(NOW + 2 * DAY) == []
+    free(scene, 3)
+    assert free_again.sweep(NOW + 2 * DAY) == [request.pk]
+    assert waits.state == "waiting"
+
+
 def test_those_that_stay_impossible_keep_nobody_from_an_offer(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
