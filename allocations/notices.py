@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from allocations.models import Allocation, Brake, Budget, Leftover, StoppedWork
-from allocations.schedule import kept_by
+from allocations.schedule import IN_AZURE, kept_by
 from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
@@ -110,7 +110,12 @@ def ending_notice(row: Allocation, *, now: datetime) -> tuple[Message, str]:
 def _way_on(row: Allocation) -> WayOn:
     team = reverse("team", args=[row.team.slug])
     if row.flavor is None:
-        words = f"{kept_by(row.offering)} Without that a platform lead asks, then takes it down."
+        without = (
+            "the portal deletes it in Azure"
+            if row.provisioner in IN_AZURE
+            else "a platform lead asks, then takes it down"
+        )
+        words = f"{kept_by(row.offering)} Without that {without}."
         return WayOn(words, "Open the team", team)
     if renewal := row.hold.renewal_id:
         words = (

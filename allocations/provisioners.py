@@ -17,7 +17,7 @@ from allocations.changes import (
     ended_namespace,
     refresh_of,
 )
-from allocations.models import Allocation
+from allocations.models import Allocation, Brake
 from allocations.schedule import WITH_DATA, Phase, Provisioner, State, Status
 from allocations.schedule import state_of as state_by_schedule
 from audit.actors import Actor
@@ -126,6 +126,15 @@ def hindrance(allocation: Allocation) -> Refused | None:
     except Refused as refusal:
         return refusal
     return None
+
+
+def machines_left_over(allocation: Allocation, *, now: datetime) -> int:
+    """Machines that the reservation of its place has, and that nobody holds from now on: it may take them over.
+
+    Raises Refused where there is no such place in Azure any more.
+    """
+    row = reservations.at_place(allocation.team, _place_in_azure(allocation)).first()
+    return 0 if row is None else max(0, row.machines - _granted(row, now=now))
 
 
 def _begin_on_cluster(allocation: Allocation, *, actor: Actor, now: datetime) -> None:
@@ -241,7 +250,7 @@ def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> 
     if allocation.reservation_id is None:
         return
     row = reservations.locked(allocation.reservation_id)
-    reservations.want(row, _granted(row), actor=actor, now=now)
+    reservations.want(row, _granted(row, now=now), actor=actor, now=now)
 
 
 def _status_in_azure(allocation: Allocation) -> Status:
@@ -268,7 +277,7 @@ def _change_in_openai(allocation: Allocation, *, actor: Actor, now: datetime) ->
     if allocation.endpoint_id is None:
         return
     row = model_endpoints.locked(allocation.endpoint_id)
-    model_endpoints.want(row, _granted(row), actor=actor, now=now)
+    model_endpoints.want(row, _granted(row, now=now), actor=actor, now=now)
 
 
 def _status_in_openai(allocation: Allocation) -> Status:
@@ -280,10 +289,16 @@ def _status_in_openai(allocation: Allocation) -> Status:
     )
 
 
-def _granted(row: Reservation | ModelEndpoint) -> int:
-    """What all that is held of it adds up to."""
+def _granted(row: Reservation | ModelEndpoint, *, now: datetime) -> int:
+    """What all that is held of it adds up to.
+
+    What has reached its date counts no more, though it ends a moment later, unless ends are held back: a booking from
+    that date on takes over what it had, and is not asked of Azure beside it.
+    """
+    are_held_back = Brake.objects.open().exists()
+    rows = Allocation.objects
     return int(
-        Allocation.objects.live()
+        (rows.live() if are_held_back else rows.held(now))
         .filter(_of(row))
         .aggregate(all=Sum("count", default=0))["all"]
     )

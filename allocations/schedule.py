@@ -178,12 +178,18 @@ WITH_DATA = frozenset({"volume", "namespace"})
 # There is one volume of a name, and one namespace of an environment: both are had again once they have ended.
 HAD_AGAIN_AFTER_THE_END = frozenset({"volume", "namespace"})
 
+# More of the same in one place adds up: asked for at once, it is larger until the old end.
+KEPT_IN_AZURE = {
+    "reservation": "To keep it longer, book it from this end on: it then goes on as it is.",
+    "openai": "To keep it longer, ask for it again shortly before this end: both are paid until then.",
+}
+
 
 def kept_by(offering: str) -> str:
     """How what takes no GPUs is kept longer, in a sentence."""
     if offering in HAD_AGAIN_AFTER_THE_END:
         return "Ask for it again once it has ended, and it stays as it is."
-    return "Ask for it again to keep it longer."
+    return KEPT_IN_AZURE.get(offering, "Ask for it again to keep it longer.")
 
 
 TAKEN_DOWN = "Ends; a platform lead asks, then takes it down"

@@ -77,6 +77,15 @@ def to_begin(now: datetime) -> list[int]:
     return _in_turn(rows, seconds=BEGIN_SECONDS, now=now)
 
 
+def to_go_on(now: datetime) -> list[int]:
+    """Bookings in Azure whose time has come, of teams of whose machines some end now."""
+    over = Allocation.objects.over(now).filter(provisioner=Provisioner.AZURE)
+    rows = Allocation.objects.booked().filter(
+        provisioner=Provisioner.AZURE, starts_at__lte=now, team__in=over.values("team")
+    )
+    return list(rows.order_by("starts_at", "pk").values_list("pk", flat=True))
+
+
 def to_look_at(now: datetime) -> list[int]:
     """Bookings that begin within two days, the earliest first; of too many for one sweep, those whose turn it is."""
     rows = Allocation.objects.booked().filter(starts_at__lte=now + LOOKED_AT_AHEAD)
@@ -114,7 +123,7 @@ def _begin(allocation: Allocation, *, now: datetime) -> str:
     before = allocation.hindrance
     try:
         with transaction.atomic():
-            _take(allocation)
+            _take(allocation, now=now)
             _make(allocation, now=now)
     except Refused as refusal:
         allocation.hindrance = before
@@ -122,10 +131,10 @@ def _begin(allocation: Allocation, *, now: datetime) -> str:
     return ""
 
 
-def _take(allocation: Allocation) -> None:
+def _take(allocation: Allocation, *, now: datetime) -> None:
     flavor = allocation.flavor
     if flavor is None:
-        _check_quota(allocation)
+        _check_quota(allocation, now=now)
         return
     follow_shared(flavor)
     if not flavor.take(allocation.gpus):
@@ -133,14 +142,24 @@ def _take(allocation: Allocation) -> None:
         raise Conflict(fewer, code="not_enough_free")
 
 
-def _check_quota(allocation: Allocation) -> None:
-    """Raise Conflict where machines to reserve do not fit a quota of Azure now, as far as that was read."""
+def _check_quota(allocation: Allocation, *, now: datetime) -> None:
+    """Raise Conflict where machines to reserve do not fit a quota of Azure now, as far as that was read.
+
+    What is reserved there already, and ends now, fits.
+    """
     if allocation.provisioner != Provisioner.AZURE:
         return
     found = quota_left(allocation.spec)
-    if found is not None and found[0] < allocation.count:
+    if found is None:
+        return
+    missing = (
+        allocation.count
+        - found[0]
+        - provisioners.machines_left_over(allocation, now=now)
+    )
+    if missing > 0:
         raise Conflict(
-            beyond(allocation, allocation.count - found[0], found[1]),
+            beyond(allocation, missing, found[1]),
             code="beyond_quota",
         )
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 from accounts.models import User
 from accounts.people import holding
 from accounts.roles import Permission
+from allocations.bookings import actions as bookings
 from allocations.ends.actions import expire
 from allocations.models import Allocation, Brake
 from allocations.notices import held_back_message
@@ -52,6 +53,8 @@ def sweep(now: datetime) -> int:
         Brake.objects.open().filter(clock__lte=now).update(
             answer=Brake.Answer.PASSED, answered_at=now
         )
+    # Machines that are booked from an end on go on: they are taken over before they would be released.
+    for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))
     return sum(for_each([*free, *rest], partial(expire, now=now)))
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.db.models.functions import Greatest
 
 from accounts.models import Team, User
@@ -44,13 +44,9 @@ def locked(reservation_id: int) -> Reservation:
     )
 
 
-def of_place(team: Team, place: Place, *, machines: int, now: datetime) -> Reservation:
-    """The reservation that what was granted belongs to, locked: the team's own there, or a new one for so many.
-
-    The caller holds a lock that keeps the same team from having it made twice, such as those of its budgets; whoever
-    has none is refused by the database.
-    """
-    same = Reservation.objects.wanted_now().filter(
+def at_place(team: Team, place: Place) -> QuerySet[Reservation]:
+    """The reservation to which what the team is granted at a place adds; at most one."""
+    return Reservation.objects.wanted_now().filter(
         team=team,
         subscription=place.subscription,
         region=place.region,
@@ -58,6 +54,15 @@ def of_place(team: Team, place: Place, *, machines: int, now: datetime) -> Reser
         vm_size=place.vm_size,
         flavor=place.flavor,
     )
+
+
+def of_place(team: Team, place: Place, *, machines: int, now: datetime) -> Reservation:
+    """The reservation that what was granted belongs to, locked: the team's own there, or a new one for so many.
+
+    The caller holds a lock that keeps the same team from having it made twice, such as those of its budgets; whoever
+    has none is refused by the database.
+    """
+    same = at_place(team, place)
     found = same.select_for_update(of=("self",), no_key=True).first()
     if found is not None:
         return found

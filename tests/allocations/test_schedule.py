@@ -227,12 +227,17 @@ def steps_of(
 
 @pytest.mark.parametrize(
     ("offering", "after_its_end"),
-    [("volume", True), ("namespace", True), ("endpoint", False)],
+    [("volume", True), ("namespace", True), ("cluster", False)],
 )
 def test_what_there_is_one_of_is_asked_for_again_after_its_end(
     offering: str, after_its_end: bool
 ) -> None:
     assert ("once it has ended" in kept_by(offering)) == after_its_end
+
+
+def test_more_of_the_same_in_azure_is_not_advised_while_the_old_one_is_paid() -> None:
+    assert kept_by("reservation").startswith("To keep it longer, book it from this end")
+    assert "shortly before this end" in kept_by("openai")
 
 
 def test_what_a_person_takes_down_only_ends() -> None:

@@ -15,6 +15,7 @@ from allocations.budgets.months import budget_of, pace_of
 from allocations.ends import sweep as ends
 from allocations.ends.actions import give_back
 from allocations.models import Allocation, LedgerEntry, Leftover
+from allocations.notices import ending_notice
 from allocations.schedule import Provisioner, State
 from allocations.use import measuring as use
 from approvals.decisions import actions as decisions
@@ -208,11 +209,26 @@ def test_an_end_of_what_takes_no_gpus_is_reminded_of(scene: Scene) -> None:
     asked = granted(scene, "volume", until=NOW + 30 * DAY)
     held = held_for(asked)
     assert held.remind_at == asked.until - timedelta(days=7)
-    from allocations.notices import ending_notice
-
     said, _ = ending_notice(held, now=asked.until - timedelta(days=7))
     assert said.title == f"100 GiB volume corpus of {scene.team.name} ends in 7 days"
     assert "Ask for it again" in said.sentence
+
+
+@pytest.mark.parametrize(
+    ("provisioner", "without"),
+    [
+        ("azure", "Without that the portal deletes it in Azure."),
+        ("manual", "Without that a platform lead asks, then takes it down."),
+    ],
+)
+def test_a_reminder_says_who_takes_down_a_reservation(
+    scene: Scene, provisioner: str, without: str
+) -> None:
+    held = held_for(granted(scene, "reservation", until=NOW + 30 * DAY))
+    held.provisioner = provisioner
+    said, _ = ending_notice(held, now=NOW + 23 * DAY)
+    assert said.sentence.endswith(without)
+    assert "book it from this end on" in said.sentence
 
 
 def test_nothing_that_waits_for_a_person_is_called_self_service(

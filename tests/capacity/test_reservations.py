@@ -1,14 +1,17 @@
 """Reservations from a grant to Azure and back: made, changed and released by workers, against the sandbox's Azure."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db.models import F
 
 from allocations.bookings import actions as bookings
 from allocations.ends.actions import give_back_machines
-from allocations.models import Allocation, Budget
+from allocations.ends.sweep import sweep
+from allocations.models import Allocation, Brake, Budget
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from audit.models import Event
@@ -140,6 +143,76 @@ def test_a_booked_reservation_is_made_when_it_begins(here: Site) -> None:
     made = Allocation.objects.get()
     assert made.charged_from is not None
     assert made.charged_from >= begins
+
+
+def test_machines_that_are_booked_from_their_end_on_go_on_as_the_same_reservation(
+    here: Site,
+) -> None:
+    first = here.grant(2, days=3)
+    here.work()
+    observe(SUBSCRIPTION, now=here.time)
+    # The quota has room for nothing more.
+    FamilyQuota.objects.update(limit=F("used"))
+    kept = book(here, 2, starts=first.until, until=first.until + 2 * DAY)
+    here.time.at = first.until
+    expire_and_begin(here)
+    first.refresh_from_db()
+    kept.refresh_from_db()
+    row = Reservation.objects.get()
+    assert (first.ended_at, kept.begun_at) == (here.time(), here.time())
+    assert (row.state, row.machines, row.generation) == (State.RESERVED, 2, 1)
+    assert kept.reservation_id == row.pk
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    kept.refresh_from_db()
+    assert kept.charged_from is not None
+
+
+def test_fewer_that_are_booked_from_the_end_on_leave_the_reservation_smaller(
+    here: Site,
+) -> None:
+    first = here.grant(2, days=3)
+    here.work()
+    book(here, 1, starts=first.until, until=first.until + 2 * DAY)
+    here.time.at = first.until
+    expire_and_begin(here)
+    here.work()
+    assert list(here.in_azure().values()) == [1]
+    assert Reservation.objects.count() == 1
+
+
+def test_while_ends_are_held_back_what_is_booked_from_an_end_on_is_reserved_beside_it(
+    here: Site,
+) -> None:
+    first = here.grant(2, days=3)
+    here.work()
+    kept = book(here, 2, starts=first.until, until=first.until + 2 * DAY)
+    here.time.at = first.until
+    Brake.objects.create(clock=here.time(), due=20, live=30)
+    assert bookings.begin(kept.pk, now=here.time())
+    assert Reservation.objects.get().machines == 4
+
+
+def book(here: Site, machines: int, *, starts: datetime, until: datetime) -> Allocation:
+    """Have machines asked for from a later moment on, and approved."""
+    wanted = resolve(
+        "reservation",
+        {**SPECS["reservation"], "instances": machines},
+        team=here.scene.team,
+        until=until,
+        starts=starts,
+        reason="The training goes on.",
+    )
+    asked = submit(wanted, by=here.scene.ada, now=here.time())
+    approve(asked, by=(here.scene.priya, here.scene.elena), now=here.time())
+    return Allocation.objects.get(hold=asked.hold)
+
+
+def expire_and_begin(here: Site) -> None:
+    """End what is due, then begin what is due."""
+    sweep(here.time())
+    for pk in bookings.to_begin(here.time()):
+        bookings.begin(pk, now=here.time())
 
 
 def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_other(
