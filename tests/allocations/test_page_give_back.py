@@ -7,7 +7,10 @@ from django.test import Client
 from django.utils import timezone
 
 from allocations.models import Allocation
+from allocations.schedule import Provisioner
 from fleet.models import Cluster
+from notebooks.models import NotebookServer
+from notebooks.servers.states import State, StopReason
 from provisioning.models import Tenancy
 from tests import factories
 from tests.pages import parsed
@@ -72,6 +75,46 @@ def test_it_says_what_becomes_of_work_that_runs_there(
     )
     assert said in page.get(address(held), {"gpus": "1"}).context["effect"].in_use
     assert said in page.get(address(held), {"gpus": "1"}).content.decode()
+
+
+def with_notebook(held: Allocation, scene: Scene) -> NotebookServer:
+    """A notebook that runs on GPUs which were granted with it."""
+    server = factories.notebook(
+        scene.tenancy,
+        scene.ada,
+        flavor=scene.flavor,
+        gpus=2,
+        state=State.READY,
+        ready_at=timezone.now(),
+    )
+    Allocation.objects.filter(pk=held.pk).update(
+        notebook=server, provisioner=Provisioner.JUPYTERHUB
+    )
+    Tenancy.objects.update(used={"a100": 2}, used_at=timezone.now())
+    return server
+
+
+def test_it_names_the_notebook_that_is_stopped_with_its_own_gpus(
+    page: Client, held: Allocation, scene: Scene
+) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    server = with_notebook(held, scene)
+    shown = page.get(address(held), {"gpus": "2"})
+    assert "the notebook <bdi>Explore</bdi> of" in shown.content.decode()
+    assert shown.context["effect"].in_use.startswith("No other work in qm-vision-main")
+    page.post(address(held), {"gpus": "2", "token": "one"})
+    server.refresh_from_db()
+    assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.END)
+
+
+def test_a_notebook_is_not_said_to_stop_at_once_where_a_part_of_its_gpus_stays(
+    page: Client, held: Allocation, scene: Scene
+) -> None:
+    server = with_notebook(held, scene)
+    assert page.get(address(held), {"gpus": "1"}).context["effect"].stops is None
+    page.post(address(held), {"gpus": "1", "token": "one"})
+    server.refresh_from_db()
+    assert server.state == State.READY
 
 
 def test_on_a_cluster_that_git_delivers_to_no_work_is_stopped(
