@@ -99,20 +99,27 @@ class Lines:
         """What its button sends to stop it; empty where it has none."""
         if not self.may_stop or one.is_over or one.key.kind not in KINDS:
             return ""
+        tenancy = self._tenancy(one)
+        # A run is ended as one. Else nothing is deleted on a cluster that follows Git.
+        if not one.run and tenancy is not None and not tenancy.cluster.is_written_to:
+            return ""
         return f"{one.cluster}/{one.key.namespace}/{one.key.kind}/{one.key.name}/{one.key.uid}"
 
-    def _step(self, one: Work) -> Link | None:
-        """The link of what can be done about it: a log is read by all who may stop it, the rest is the team's."""
-        is_log = one.why.step is not None and one.why.step.action is Action.SHOW_LOGS
-        if not (self.may_stop if is_log else self.may_ask):
-            return None
+    def _tenancy(self, one: Work) -> Tenancy | None:
         here = (one.cluster, one.key.namespace)
         found = (
             each
             for each in self.tenancies
             if (each.cluster.name, each.namespace) == here
         )
-        tenancy = next(found, None)
+        return next(found, None)
+
+    def _step(self, one: Work) -> Link | None:
+        """The link of what can be done about it: a log is read by all who may stop it, the rest is the team's."""
+        is_log = one.why.step is not None and one.why.step.action is Action.SHOW_LOGS
+        if not (self.may_stop if is_log else self.may_ask):
+            return None
+        tenancy = self._tenancy(one)
         if tenancy is None:
             return None
         return link_of(

@@ -50,7 +50,7 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
     """Have a cluster delete a piece of work, or end the run that it is; asked twice it is the same.
 
     Raises NoRight, BadInput for what is not the team's or of no known kind, Conflict when another one has its name by
-    now, Away while the cluster does not answer.
+    now and on a cluster that follows Git, Away while the cluster does not answer.
     """
     if not runs.may_stop(team.pk, by):
         raise NoRight(
@@ -86,6 +86,7 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
     if run is not None and ref_of(run.main) == KINDS[target.kind]:
         runs.stop(run.pk, by=by, now=now)
         return
+    _refuse_following_git(tenancy)
     # Written down before it is done: what a cluster was asked for is never unknown.
     with transaction.atomic():
         record(
@@ -114,3 +115,11 @@ def stop_work(team: Team, target: Target, *, by: User, now: datetime) -> None:
         raise Away(
             f"The cluster does not answer: {error.message[:200]}", code="cluster_away"
         ) from error
+
+
+def _refuse_following_git(tenancy: Tenancy) -> None:
+    if not tenancy.cluster.is_written_to:
+        raise Conflict(
+            f"{tenancy.cluster.title} follows Git, and the portal stops nothing there. Use kubectl.",
+            code="follows_git",
+        )

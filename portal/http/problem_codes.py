@@ -64,7 +64,7 @@ CODES: Mapping[str, str] = {
     "ends_before_it_starts": "The end has to come after the start.",
     "error": "The call cannot be carried out as it was sent.",
     "everything_automatic": "The policy has no bounds, or makes all of the last asks automatic: say that it is meant.",
-    "follows_git": "The cluster follows a Git repository, and the portal starts nothing there.",
+    "follows_git": "The cluster follows a Git repository, and the portal starts and stops nothing there.",
     "end_out_of_range": "An end that is approved is no later than asked, and a day after the beginning or more.",
     "gpu_hours_too_few": "A month has fewer GPU-hours left than this needs.",
     "gpus_are_given_back": "GPUs are given back with their allocation, all or some.",

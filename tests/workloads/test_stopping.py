@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Role
 from audit.models import Event
+from fleet.models import Cluster
 from tests import factories
 from tests.calling import Caller
 from tests.services.process import wait_until
@@ -97,6 +98,22 @@ def test_a_run_is_ended_as_a_run(watched: Watched, made: Target) -> None:
     assert run.is_being_stopped
 
 
+def test_on_a_cluster_that_follows_git_nothing_is_deleted(
+    watched: Watched, made: Target
+) -> None:
+    run = submit(watched)
+    Cluster.objects.filter(pk=watched.cluster.pk).update(delivery="git")
+    with pytest.raises(Conflict, match="follows Git") as refused:
+        stop(watched, made)
+    assert refused.value.code == "follows_git"
+    assert watched.kubernetes.get(JOB, "by-hand", watched.namespace) is not None
+    assert not Event.objects.filter(kind="work.deleted").exists()
+    # What it was given before is ended as a run.
+    stop(watched, replace(made, name=run.name))
+    run.refresh_from_db()
+    assert run.is_being_stopped
+
+
 def test_a_silent_cluster_is_said_to_be_silent(watched: Watched, made: Target) -> None:
     watched.kubernetes.fail(status=503)
     with pytest.raises(Away, match="503"):
@@ -116,6 +133,15 @@ def test_page_and_api_stop_what_their_line_names(
     page = client.get(f"/teams/{watched.team.slug}/work").content.decode()
     button = "/".join(vars(made).values())
     assert f'name="work" value="{button}"' in page
+    Cluster.objects.filter(pk=watched.cluster.pk).update(delivery="git")
+    page = client.get(f"/teams/{watched.team.slug}/work").content.decode()
+    assert "by-hand" in page
+    assert 'name="work"' not in page
+    refused = Caller(watched.ada).send(
+        "POST", f"work/{watched.team.slug}/stop/", vars(made)
+    )
+    assert (refused.status_code, refused.json()["code"]) == (409, "follows_git")
+    Cluster.objects.filter(pk=watched.cluster.pk).update(delivery="apply")
     where = f"/teams/{watched.team.slug}/work/stop"
     for strange in ("", button.rpartition("/")[0], f"{button}/more"):
         assert (
