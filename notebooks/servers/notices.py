@@ -29,7 +29,15 @@ def tell_failed(server: NotebookServer, *, now: datetime) -> None:
 
 
 def tell_stopped(server: NotebookServer, *, now: datetime) -> None:
-    """Tell who launched a server that it was stopped, and why; leads of its team, where that person has left."""
+    """Tell who launched a server that it was stopped, and why; leads of its team, where that person has left.
+
+    Who stopped it themselves knows, and so does who stopped one of a person who has left.
+    """
+    is_by_person = server.stop_reason == StopReason.PERSON
+    if is_by_person and (
+        server.stopped_by_id == server.owner_id or not server.owner.is_active
+    ):
+        return
     if not server.owner.is_active:
         _tell_leads(server, "has no access to the portal any more", now=now)
         return
@@ -99,6 +107,8 @@ def _sees_page(server: NotebookServer) -> bool:
 def _why_stopped(server: NotebookServer) -> str:
     if not _sees_page(server):
         return "You are no longer of its team."
+    if server.stopped_by is not None:
+        return f"{server.stopped_by.name} stopped it."
     return StopReason(server.stop_reason).words
 
 

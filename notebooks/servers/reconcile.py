@@ -305,7 +305,7 @@ def _report(server: NotebookServer, *, now: datetime) -> None:
         return
     if server.state == State.FAILED:
         tell_failed(server, now=now)
-    if server.state == State.STOPPED and server.stop_reason != StopReason.PERSON:
+    if server.state == State.STOPPED:
         tell_stopped(server, now=now)
     record(
         kind,

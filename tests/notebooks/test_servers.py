@@ -421,6 +421,22 @@ def test_a_stop_is_carried_out_and_asked_for_once(
         actions.stop(server.pk, by=ada, now=timezone.now())
 
 
+def test_its_owner_is_told_who_else_stopped_it(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    grace = factories.person("Grace Lindqvist")
+    factories.join(tenancy.team, grace, lead=True)
+    for by in (ada, grace):
+        server = running(tenancy, ada, hub)
+        actions.stop(server.pk, by=by, now=timezone.now())
+        assert worked_on(server).state == State.STOPPED
+    [told] = Notice.objects.filter(kind="notebook_ended")
+    assert (told.person, told.message["sentence"]) == (
+        ada,
+        "Grace Lindqvist stopped it. Its volumes stay.",
+    )
+
+
 def test_a_stopped_server_starts_again_under_its_name(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:

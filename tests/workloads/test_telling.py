@@ -104,6 +104,29 @@ def test_an_end_of_which_a_log_tells_no_more_is_told_at_once(
     assert len(mails()) == 1
 
 
+def test_who_submitted_a_run_is_told_who_else_stopped_it() -> None:
+    now = timezone.now()
+    run = ran_for_an_hour(now)
+    ben = factories.person("Ben Okafor", teams=[run.team])
+    # A short one, too: nobody of whom it is knows.
+    moments = ("created_at", "sent_at", "started_at", "running_since")
+    Run.objects.filter(pk=run.pk).update(
+        **dict.fromkeys(moments, now), stop_asked_at=now, stop_asked_by=ben
+    )
+    sending.end(run.pk, State.STOPPED, now=now)
+    [mail] = mails()
+    assert mail.person == run.requester
+    assert mail.message["sentence"] == "Ben Okafor stopped it."
+
+
+def test_who_stopped_their_own_run_is_told_nothing() -> None:
+    now = timezone.now()
+    run = ran_for_an_hour(now)
+    Run.objects.filter(pk=run.pk).update(stop_asked_at=now, stop_asked_by=run.requester)
+    sending.end(run.pk, State.STOPPED, now=now)
+    assert mails() == []
+
+
 def test_where_no_logs_are_kept_nobody_waits_for_one(settings: Any) -> None:
     settings.ENV = settings.ENV.model_copy(update={"logs_kept_days": 0})
     now = timezone.now()

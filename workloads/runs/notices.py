@@ -18,11 +18,15 @@ LAST_LINES = "The page of the run shows its last lines."
 
 
 def tell_ended(run: Run, *, now: datetime) -> None:
-    """Tell who submitted a run how it ended: of a long one, and of one that never began. Who stopped it knows."""
-    if run.state == State.STOPPED:
+    """Tell who submitted a run how it ended: of a long one, of one that never began, and of one that others stopped.
+
+    Who stopped it themselves knows.
+    """
+    is_stopped = run.state == State.STOPPED
+    if is_stopped and run.stop_asked_by_id == run.requester_id:
         return
     is_short = (run.ended_at or now) - run.created_at < WORTH_TELLING
-    if run.started_at is not None and is_short:
+    if run.started_at is not None and is_short and not is_stopped:
         return
     tell(
         NoticeKind.RUN_ENDED,
@@ -89,6 +93,13 @@ def _place_facts(run: Run) -> list[tuple[str, str]]:
     return facts
 
 
+def _end_words(run: Run) -> str:
+    """How it ended; of one that was stopped, who had it stopped."""
+    if run.state == State.STOPPED and run.stop_asked_by is not None:
+        return f"{run.stop_asked_by.name} stopped it."
+    return run.end_words
+
+
 def ended_message(run: Run, *, now: datetime) -> Message:
     """How a run ended, how long it took, what it cost and how well it used its GPUs."""
     state = State(run.state)
@@ -107,7 +118,7 @@ def ended_message(run: Run, *, now: datetime) -> Message:
     has_lines = state is State.FAILED and run.started_at is not None
     return Message(
         title=f"{run.title}: {state.words.lower()}",
-        sentence=" ".join([run.end_words, *([LAST_LINES] if has_lines else [])]),
+        sentence=" ".join([_end_words(run), *([LAST_LINES] if has_lines else [])]),
         facts=tuple(facts),
         action="Open the run",
     )
