@@ -20,10 +20,9 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from capacity.registry import actions as registry
-from fleet.models import Environment
 from offboarding import notices
 from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
-from offboarding.preview import seen
+from offboarding.preview import needs_second, places_of, seen
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -72,9 +71,7 @@ def ask(team: Team, wish: Wish, *, by: User, now: datetime) -> Departure:
         reason=wish.reason.strip(),
         asked_by=by,
         asked_at=now,
-        needs_second=any(
-            place.environment == Environment.PRODUCTION for place in places
-        ),
+        needs_second=needs_second(places),
     )
     try:
         with transaction.atomic():
@@ -121,6 +118,8 @@ def confirm(
 ) -> Departure:
     """Confirm that a team leaves, having typed its name; from now on nothing new is granted at its places.
 
+    Who leaves the platform leaves all where it is now, also where it came after that was asked for.
+
     `seen_content` is the fingerprint of the preview that was looked at. Raises NoRight, Stale when something of what
     goes has changed since, BadInput for another name, Conflict for what is protected or over.
     """
@@ -132,19 +131,17 @@ def confirm(
     freshness.check(by, now=now)
     if found.ended_at is not None or found.confirmed_at is not None:
         raise Conflict("It is confirmed or over already.", code="already_confirmed")
-    if found.needs_second and found.asked_by_id == by.pk:
-        raise NoRight(
-            "There is production here: another platform lead confirms what you asked for.",
-            code="second_person",
-        )
     _mark(found, leaves_at=max(found.leaves_at, now))
     places = _lock_places(found)
-    _check_protection(places)
+    # Before anything else: what a refusal names has to stand on the page that was looked at.
     if seen(found) != seen_content:
         raise Stale(
             "What goes has changed since you looked. Look again, then confirm.",
             code="stale",
         )
+    _cover(found, places)
+    _check_second_person(found, places, by=by)
+    _check_protection(places)
     if name.strip() != found.team.name:
         raise BadInput(
             f"Type the team’s name as it is written here: {found.team.name}.",
@@ -153,7 +150,7 @@ def confirm(
         )
     found.leaves_at = max(found.leaves_at, now)
     found.confirmed_by, found.confirmed_at = by, now
-    _save(found, "leaves_at", "confirmed_by", "confirmed_at")
+    _save(found, "leaves_at", "confirmed_by", "confirmed_at", "needs_second")
     notices.confirmed(found, now=now)
     for place in places:
         leaving.announce(
@@ -346,6 +343,38 @@ def _places(team: Team, wish: Wish) -> list[Tenancy]:
     return places
 
 
+def _cover(found: Departure, places: Sequence[Tenancy]) -> None:
+    """Have a departure be from locked places where the team came after it was asked for.
+
+    Raises Conflict for one that somebody has asked to leave by itself.
+    """
+    known = set(found.places.values_list("tenancy", flat=True))
+    try:
+        with transaction.atomic():
+            DeparturePlace.objects.bulk_create(
+                DeparturePlace(departure=found, tenancy=place)
+                for place in places
+                if place.pk not in known
+            )
+    except IntegrityError as error:
+        raise Conflict(
+            "Somebody has asked to leave one of these clusters by itself. Take that back first.",
+            code="is_leaving",
+        ) from error
+
+
+def _check_second_person(
+    found: Departure, places: Sequence[Tenancy], *, by: User
+) -> None:
+    """Raise NoRight for who asked, where there is production by now."""
+    found.needs_second = needs_second(places)
+    if found.needs_second and found.asked_by_id == by.pk:
+        raise NoRight(
+            "There is production here: another platform lead confirms what you asked for.",
+            code="second_person",
+        )
+
+
 def _check_protection(places: Sequence[Tenancy]) -> None:
     kept = [place.cluster.title for place in places if place.is_protected]
     if kept:
@@ -364,7 +393,7 @@ def _mark(found: Departure, *, leaves_at: datetime | None) -> None:
 def _lock_places(found: Departure) -> list[Tenancy]:
     """All its tenancies, locked in order before any event is written."""
     rows = Tenancy.objects.locked().select_related("cluster")
-    return list(rows.filter(departures__departure=found).order_by("pk"))
+    return list(rows.filter(pk__in=places_of(found).values("pk")).order_by("pk"))
 
 
 def _end(found: Departure, end: str, *, by: str, now: datetime) -> None:

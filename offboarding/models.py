@@ -99,6 +99,11 @@ class Departure(models.Model):
         ]
 
     @property
+    def is_asked(self) -> bool:
+        """Whether it waits to be confirmed."""
+        return self.confirmed_at is None and self.ended_at is None
+
+    @property
     def is_held_back(self) -> bool:
         """Whether its deleting waits for a platform lead."""
         return self.held_back_at is not None and self.agreed_at is None

@@ -218,7 +218,8 @@ def whole(
             place for place in leaving.tenancies if place.is_protected and place.is_here
         ],
         "may_confirm": is_open and not is_confirmed and lead,
-        "is_own": departure.needs_second and departure.asked_by_id == by.pk,
+        "is_own": previews.needs_second(leaving.tenancies)
+        and departure.asked_by_id == by.pk,
         "may_withdraw": is_open
         and not is_confirmed
         and (mine or departure.asked_by_id == by.pk),
@@ -285,7 +286,9 @@ def _goes(departure: Departure, preview: previews.Preview) -> Goes:
     return {
         "preview": preview,
         "usd_freed": usd(preview.usd_freed),
-        "places": [_place(place, kept[place.tenancy.pk]) for place in preview.places],
+        "places": [
+            _place(place, kept.get(place.tenancy.pk)) for place in preview.places
+        ],
         "held_columns": HELD_COLUMNS,
         "held": [
             {
@@ -323,11 +326,13 @@ def _asked_line(row: Request, word: str) -> Row:
     return {"cells": [name, row.requester.name, word]}
 
 
-def _place(place: previews.GoingPlace, kept: DeparturePlace) -> PlaceShown:
+def _place(place: previews.GoingPlace, kept: DeparturePlace | None) -> PlaceShown:
     found = place.found
     is_read = found is not None and not found.away
-    claims = previews.claims_of(found) if is_read else kept.claims
-    read_at = found.read_at if found is not None and is_read else kept.claims_at
+    claims = previews.claims_of(found) if is_read else kept.claims if kept else []
+    read_at = found.read_at if found is not None and is_read else None
+    if not is_read and kept is not None:
+        read_at = kept.claims_at
     return PlaceShown(
         tenancy=place.tenancy,
         cluster=place.cluster,

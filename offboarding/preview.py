@@ -6,19 +6,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Q
+
 from accounts.models import ApiToken, Identity, Team
 from allocations.budgets import money
 from allocations.models import Allocation
 from approvals.fulfilment import leaving as requests
 from approvals.models import Request
-from fleet.models import Cluster
-from offboarding.models import Departure
+from fleet.models import Cluster, Environment
+from offboarding.models import Departure, DeparturePlace
 from offboarding.plan import fingerprint
 from provisioning.clusters import contents
 from provisioning.clusters.contents import Contents
 from provisioning.desired.manifests import tenancy_objects
-from provisioning.models import Tenancy
-from provisioning.stages import STANDS
+from provisioning.models import Tenancy, TenancyQuerySet
+from provisioning.stages import STANDS, Stage
 from provisioning.words import plain
 
 STAYS = (
@@ -91,11 +93,27 @@ class Preview:
     team_identities: int
 
 
+def places_of(departure: Departure) -> TenancyQuerySet:
+    """The places that a departure is from.
+
+    While one from the platform waits to be confirmed, they are all where the team is, whenever it came there.
+    """
+    goes = Q(
+        pk__in=DeparturePlace.objects.filter(departure=departure).values("tenancy")
+    )
+    if departure.is_whole and departure.is_asked:
+        goes |= Q(team=departure.team_id, stage=Stage.HERE)
+    return Tenancy.objects.filter(goes)
+
+
+def needs_second(places: Sequence[Tenancy]) -> bool:
+    """Whether another platform lead confirms than who asked: where there is production."""
+    return any(place.environment == Environment.PRODUCTION for place in places)
+
+
 def of(departure: Departure) -> Leaving:
     """A departure as what leaves."""
-    rows = Tenancy.objects.filter(departures__departure=departure).select_related(
-        "cluster", "team", "project"
-    )
+    rows = places_of(departure).select_related("cluster", "team", "project")
     return Leaving(
         departure.team,
         list(rows.order_by("cluster__name")),

@@ -18,6 +18,7 @@ from audit.actors import PORTAL
 from fleet.models import Flavor
 from notices.models import Notice
 from offboarding import actions
+from offboarding import preview as previews
 from offboarding.models import Departure, DeparturePlace
 from offboarding.preview import Leaving, preview, seen
 from offboarding.sweep import advance, delete_due, sweep
@@ -277,6 +278,65 @@ def test_the_preview_frees_of_a_booking_what_it_costs_from_when_it_begins(
     assert (asked.state, asked.usd) == ("approved", Decimal("96.00"))
     wish = Leaving(scene.team, [scene.tenancy], True, NOW + days * DAY)
     assert preview(wish, {}, now=NOW).usd_freed == Decimal(usd)
+
+
+def test_who_leaves_the_platform_leaves_where_it_came_after_asking(
+    vision: Parting,
+) -> None:
+    departure = vision.ask(is_whole=True)
+    vision.unprotect()
+    before = seen(departure)
+    came = factories.tenancy(vision.tenancy.team, factories.cluster("elsewhere"))
+    assert came in previews.of(departure).tenancies
+    with pytest.raises(Stale, match="has changed since you looked"):
+        vision.confirm(departure, seen_content=before)
+    with pytest.raises(Conflict, match="Protected from deletion"):
+        vision.confirm(departure)
+    assert set(departure.places.values_list("tenancy", flat=True)) == {
+        vision.tenancy.pk
+    }
+    leaving.protect(came.pk, on=False, by=vision.priya)
+    vision.confirm(departure)
+    came.refresh_from_db()
+    assert (came.stage, vision.tenancy.stage) == (Stage.LEAVING, Stage.LEAVING)
+    assert departure.places.count() == 2
+
+
+def test_who_leaves_one_cluster_stays_where_it_came_after_asking(
+    vision: Parting,
+) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    came = factories.tenancy(vision.tenancy.team, factories.cluster("elsewhere"))
+    vision.confirm(departure)
+    came.refresh_from_db()
+    assert came.is_here
+
+
+def test_production_that_came_after_asking_takes_another_platform_lead(
+    vision: Parting,
+) -> None:
+    departure = vision.ask(by=vision.priya, is_whole=True)
+    vision.unprotect()
+    came = factories.tenancy(
+        vision.tenancy.team, factories.cluster("elsewhere"), environment="production"
+    )
+    leaving.protect(came.pk, on=False, by=vision.priya)
+    with pytest.raises(NoRight, match="another platform lead"):
+        vision.confirm(departure, by=vision.priya)
+    assert vision.confirm(departure, by=vision.marcus).needs_second
+
+
+def test_a_place_that_is_asked_to_be_left_by_itself_is_not_left_twice(
+    vision: Parting,
+) -> None:
+    departure = vision.ask(is_whole=True)
+    vision.unprotect()
+    came = factories.tenancy(vision.tenancy.team, factories.cluster("elsewhere"))
+    vision.ask(tenancies=[came.pk])
+    with pytest.raises(Conflict, match="Take that back first"):
+        vision.confirm(departure)
+    assert vision.tenancy.is_here
 
 
 def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
