@@ -22,7 +22,7 @@ from audit.log import record
 from capacity.registry import actions as registry
 from offboarding import notices
 from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
-from offboarding.preview import needs_second, places_of, seen
+from offboarding.preview import needs_second, places_of, seen, stays_anywhere
 from provisioning import leaving
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -256,7 +256,10 @@ def locked(departure_id: int) -> Departure:
 
 @transaction.atomic
 def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
-    """End a departure of which nothing is left; False, and nothing changed, before that."""
+    """End a departure of which nothing is left; False, and nothing changed, before that.
+
+    With the last of all its places a team's tokens and identities end, whichever departure that was of.
+    """
     found = locked(departure_id)
     if found.ended_at is not None or found.confirmed_at is None:
         return False
@@ -266,7 +269,7 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     _end(found, Departure.End.GONE, by=actor.name, now=now)
     registry.follow(found.team, now=now)
     notices.gone(found, now=now)
-    if found.is_whole:
+    if not stays_anywhere(found.team):
         revoke_team_tokens(found.team, actor=actor, now=now)
         remove_team_identities(found.team, actor=actor, now=now)
     _tell(Kind.DEPARTURE_DONE, found, actor)

@@ -106,6 +106,11 @@ def places_of(departure: Departure) -> TenancyQuerySet:
     return Tenancy.objects.filter(goes)
 
 
+def stays_anywhere(team: Team, *, but: Sequence[int] = ()) -> bool:
+    """Whether the team is on a cluster, or something of it is, but for some places."""
+    return Tenancy.objects.present().filter(team=team).exclude(pk__in=but).exists()
+
+
 def needs_second(places: Sequence[Tenancy]) -> bool:
     """Whether another platform lead confirms than who asked: where there is production."""
     return any(place.environment == Environment.PRODUCTION for place in places)
@@ -205,6 +210,7 @@ def preview(
     members = leaving.team.memberships.of_people()
     active = members.filter(user__is_active=True).order_by("user__name")
     people = list(active.values_list("user__name", "user_id"))
+    is_last = leaving.is_whole or not stays_anywhere(leaving.team, but=pks)
     return Preview(
         places=[_place(place, found.get(place.pk)) for place in leaving.tenancies],
         allocations=[
@@ -224,10 +230,10 @@ def preview(
         .filter(user__in=[pk for _, pk in people])
         .count(),
         team_tokens=ApiToken.objects.usable(now).of_team(leaving.team).count()
-        if leaving.is_whole
+        if is_last
         else 0,
         team_identities=Identity.objects.live().of_team(leaving.team).count()
-        if leaving.is_whole
+        if is_last
         else 0,
     )
 

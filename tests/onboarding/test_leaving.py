@@ -427,11 +427,20 @@ def test_the_preview_tells_what_ends_with_work_from_what_is_kept(scene: Scene) -
     assert [row.pk for row in shown.ends] == [model.pk]
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_who_acts_as_its_pipelines_ends_with_the_team_and_not_with_one_place(
-    scene: Scene, is_whole: bool
+@pytest.mark.parametrize(
+    ("is_whole", "stays", "end"),
+    [
+        pytest.param(True, False, True, id="the platform"),
+        pytest.param(False, False, True, id="its last cluster"),
+        pytest.param(False, True, False, id="one of two clusters"),
+    ],
+)
+def test_who_acts_as_its_pipelines_ends_with_the_last_place_of_the_team(
+    scene: Scene, is_whole: bool, stays: bool, end: bool
 ) -> None:
     vision = on_paper(scene)
+    if stays:
+        factories.tenancy(scene.team, factories.cluster("elsewhere"))
     token, _ = create_team_token(
         team=scene.team,
         name="nightly",
@@ -443,9 +452,7 @@ def test_who_acts_as_its_pipelines_ends_with_the_team_and_not_with_one_place(
     identity = factories.identity(scene.team, scene.ada)
     departure = vision.go(is_whole=is_whole)
     shown = previews.preview(previews.of(departure), {}, now=vision.place.time)
-    assert (shown.team_tokens, shown.team_identities) == (
-        (1, 1) if is_whole else (0, 0)
-    )
+    assert (shown.team_tokens, shown.team_identities) == ((1, 1) if end else (0, 0))
     sweep_after(vision, minutes=1)
     vision.stopped()
     vision.place.later(days=31)
@@ -457,5 +464,5 @@ def test_who_acts_as_its_pipelines_ends_with_the_team_and_not_with_one_place(
     assert Departure.objects.get(pk=departure.pk).end == "gone"
     token.refresh_from_db()
     identity.refresh_from_db()
-    ended = vision.place.time if is_whole else None
+    ended = vision.place.time if end else None
     assert (token.revoked_at, identity.removed_at) == (ended, ended)
