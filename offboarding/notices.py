@@ -12,6 +12,7 @@ from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
 from notices.message import Message
 from offboarding.models import Departure
+from offboarding.plan import STAY_WITHDRAWN
 from provisioning.models import Tenancy
 from ui.amounts import moment
 
@@ -68,7 +69,7 @@ def restored(departure: Departure, *, by: User, now: datetime) -> None:
     )
     said = Message(
         title=f"{departure.team.name} is restored",
-        sentence=f"{by.name} restored it. {back}",
+        sentence=f"{by.name} restored it. {back} {STAY_WITHDRAWN}",
         action="Open the team",
     )
     _tell(departure, said, to=_members(departure), now=now)

@@ -10,10 +10,11 @@ from typing import Any
 LEAST_BRAKE = 10
 BRAKE_PERCENT = 5
 HELD_BACK = "More was to be deleted at once than usual. Until somebody lets this one go on, it can be restored."
+STAY_WITHDRAWN = "Requests that were withdrawn stay so."
 # By whether its GPUs had been given back when it was restored.
 BACK = {
-    False: "Its GPUs had not ended yet: the team holds and pays them as before.",
-    True: "Everything but the GPUs is back.",
+    False: f"Its GPUs had not ended yet: the team holds and pays them as before. {STAY_WITHDRAWN}",
+    True: f"Everything but the GPUs is back. {STAY_WITHDRAWN}",
 }
 GOES = "The spaces with their disks. Nobody can undo it."
 
@@ -129,7 +130,7 @@ def _confirmed(story: Story) -> Step:
         held = " Nothing new starts; what runs may finish."
     else:
         held = " Work goes on as before, until then."
-    why = f"Open requests are withdrawn and new ones refused.{held}"
+    why = f"Open requests are withdrawn for good and new ones refused.{held}"
     return Step("past", "Confirmed", story.confirmed_at, why, story.confirmed_by)
 
 

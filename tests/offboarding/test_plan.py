@@ -91,7 +91,9 @@ def test_what_was_undone_promises_nothing_more() -> None:
     ]
     assert "holds and pays them as before" in steps(early, now=NOW + DAY)[-1].why
     late = replace(early, ended_at=NOW + 8 * DAY, took_gpus=True)
-    assert steps(late, now=NOW + 8 * DAY)[-1].why == "Everything but the GPUs is back."
+    assert steps(late, now=NOW + 8 * DAY)[-1].why == (
+        "Everything but the GPUs is back. Requests that were withdrawn stay so."
+    )
     assert told(late, NOW + 8 * DAY)[2:] == [
         ("past", "Work stops"),
         ("past", "Restored"),
@@ -158,4 +160,4 @@ def test_of_a_team_that_leaves_at_once_no_work_goes_on() -> None:
         for at in (NOW + DAY, NOW)
     )
     assert later.endswith("Work goes on as before, until then.")
-    assert at_once == "Open requests are withdrawn and new ones refused."
+    assert at_once == "Open requests are withdrawn for good and new ones refused."

@@ -137,7 +137,9 @@ def test_who_is_restored_before_work_has_stopped_has_their_gpus_and_is_told_so(
     assert "Nothing had ended yet: the team holds its GPUs and pays them" in back
     assert "ask for GPUs again" not in back
     told = Notice.objects.filter(person=vision.ada).latest("id").said.sentence
-    assert told.endswith("the team holds its GPUs and pays them as before.")
+    assert told.endswith(
+        "the team holds its GPUs and pays them as before. Requests that were withdrawn stay so."
+    )
 
 
 def test_who_is_restored_on_its_date_before_anything_ended_is_told_so(
