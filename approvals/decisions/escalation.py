@@ -33,8 +33,11 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from notices.kinds import NoticeKind
 from policy.document import PLATFORM_LEADS, seat_words
+from reconciling.turns import in_turn
 
-MOST = 1_000
+# How many requests one sweep locks and looks at; with more, the sweeps take turns.
+MAX_LOOKED_AT = 1_000
+SWEEP_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -56,16 +59,18 @@ def running() -> StepQuerySet:
 
 
 def due(now: datetime) -> list[int]:
-    """The requests at which something is to be done now, at most a thousand, oldest first."""
+    """The requests at which something may be to do now, oldest first; with more than one sweep looks at, in turn.
+
+    Those for which somebody stands in, or whose seat cannot be read, are among them until that changes.
+    """
     late = Q(reminded_at=None, remind_at__lte=now) | Q(
         escalated_at=None, escalate_at__lte=now
     )
     steps = running().filter(
         late | Q(stand_in__isnull=False) | (Q(escalated_at=None) & _absent(now))
     )
-    return list(
-        steps.order_by("request_id").values_list("request_id", flat=True)[:MOST]
-    )
+    found = list(steps.order_by("request_id").values_list("request_id", flat=True))
+    return in_turn(found, most=MAX_LOOKED_AT, seconds=SWEEP_SECONDS, now=now)
 
 
 def _absent(now: datetime) -> Q:

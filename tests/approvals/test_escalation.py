@@ -569,6 +569,23 @@ def test_looking_costs_the_same_for_however_many_wait(scene: Scene) -> None:
     assert few <= 6
 
 
+def test_those_for_whom_somebody_stands_in_keep_no_other_from_its_turn(
+    scene: Scene, boss: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(escalation, "MAX_LOOKED_AT", 2)
+    away(boss)
+    for _ in range(3):
+        scene.ask(3, days=20)
+    back(boss, known_at=NOW)
+    last = scene.ask(3, days=20)
+    away(boss, known_at=NOW + HOUR)
+    for minute in range(2):
+        now = NOW + HOUR + timedelta(minutes=minute)
+        assert len(escalation.due(now)) == 2
+        sweep(now)
+    assert step_of(last).stand_in is not None
+
+
 def test_the_task_looks_at_every_request_that_is_due(scene: Scene) -> None:
     then = timezone.now() - 9 * HOUR
     for _ in range(2):
