@@ -10,7 +10,7 @@ import urllib3
 
 from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from connectors.git_address import Remote
-from connectors.patience import seconds
+from connectors.patience import seconds, seconds_until
 from connectors.pinned import pool, within
 
 DEADLINE_SECONDS = 30.0
@@ -18,6 +18,8 @@ LARGEST_ANSWER = 1024 * 1024
 VERSION = "2022-11-28"
 WITHDRAWN = "No longer wanted: "
 LONGEST_TITLE = 256
+# https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+PAUSE_SECONDS = 60.0
 TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
@@ -167,22 +169,37 @@ def _judge(host: str, answer: urllib3.BaseHTTPResponse, text: bytes) -> Any:
             return json.loads(text)
         except ValueError as error:
             raise TemporaryError(f"{host} gave an answer that is no JSON.") from error
-    raise _failure(host, answer)
+    raise _failure(host, answer, text)
 
 
-def _failure(host: str, answer: urllib3.BaseHTTPResponse) -> ConnectorError:
+def _failure(
+    host: str, answer: urllib3.BaseHTTPResponse, text: bytes
+) -> ConnectorError:
     wait = seconds(answer.headers.get("Retry-After"))
-    limited = (
-        answer.headers.get("X-RateLimit-Remaining") == "0"
-        or "Retry-After" in answer.headers
-    )
-    if (
-        answer.status == 429
-        or answer.status >= 500
-        or (answer.status == 403 and limited)
-    ):
+    if answer.status == 429 or (answer.status == 403 and _is_limited(answer, text)):
+        pause = _pause(answer) if wait is None else wait
+        return TemporaryError(f"{host} answered {answer.status}.", retry_after=pause)
+    if answer.status >= 500:
         return TemporaryError(f"{host} answered {answer.status}.", retry_after=wait)
     return PermanentError(
         f"{host} answered {answer.status} to a pull request: the credentials may not do this, or it is not possible.",
         code=f"http_{answer.status}",
     )
+
+
+def _is_limited(answer: urllib3.BaseHTTPResponse, text: bytes) -> bool:
+    """Whether 403 means that too much was called: some secondary limits say so in their words alone."""
+    return (
+        "Retry-After" in answer.headers
+        or answer.headers.get("X-RateLimit-Remaining") == "0"
+        or b"secondary rate limit" in text
+    )
+
+
+def _pause(answer: urllib3.BaseHTTPResponse) -> float:
+    """How long GitHub's own rules for clients let a limit be waited for that names no Retry-After."""
+    if answer.headers.get("X-RateLimit-Remaining") == "0":
+        reset = seconds_until(answer.headers.get("X-RateLimit-Reset"))
+        if reset is not None:
+            return reset
+    return PAUSE_SECONDS

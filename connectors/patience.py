@@ -1,5 +1,6 @@
 """How long one piece of work may still wait for a server that fails now and then, and how long a server asks for."""
 
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -35,4 +36,12 @@ def seconds(retry_after: str | None) -> float | None:
         # One that ends with -0000 is UTC, too, and comes without a zone.
         aware = when if when.tzinfo else when.replace(tzinfo=UTC)
         return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def seconds_until(epoch: str | None) -> float | None:
+    """Return a moment that a header names in seconds since 1970, as seconds from now; None when it names none."""
+    with suppress(ValueError):
+        moment = float(epoch or "")
+        return max(0.0, moment - time.time()) if isfinite(moment) else None
     return None

@@ -1,7 +1,7 @@
 """A host of pull requests for tests: GitHub's paths and answers, beside repositories that Git's own program serves."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -17,6 +17,8 @@ class Hub:
     pulls: list[dict[str, Any]] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
     fails: list[int] = field(default_factory=list)
+    failing_with: dict[str, str] = field(default_factory=dict)
+    words: str = "Bad credentials"
     comments: list[tuple[int, str]] = field(default_factory=list)
     before: dict[str, Callable[[], object]] = field(default_factory=dict)
     hidden: int = 0
@@ -31,7 +33,10 @@ class Hub:
         self.before.pop(method, lambda: None)()
         if self.fails:
             return _answer(
-                start_response, self.fails.pop(0), {"message": "Bad credentials"}
+                start_response,
+                self.fails.pop(0),
+                {"message": self.words},
+                self.failing_with,
             )
         if method == "GET":
             found = self._listed(parse_qs(environ["QUERY_STRING"]))
@@ -123,10 +128,19 @@ class Hub:
         return told | {"head": {"sha": sha, "ref": pull["head"]}}
 
 
-def _answer(start_response: Any, status: int, body: Any) -> list[bytes]:
+def _answer(
+    start_response: Any,
+    status: int,
+    body: Any,
+    headers: Mapping[str, str] | None = None,
+) -> list[bytes]:
     text = json.dumps(body).encode()
     start_response(
         f"{status} Said",
-        [("Content-Type", "application/json"), ("Content-Length", str(len(text)))],
+        [
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(text))),
+            *(headers or {}).items(),
+        ],
     )
     return [text]

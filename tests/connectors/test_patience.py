@@ -1,11 +1,18 @@
 """A call that a server just failed at is made again a few times, as long as patience lasts."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
 
-from connectors.patience import FIRST_PAUSE, MOST_TRIES, Patience, seconds
+from connectors.patience import (
+    FIRST_PAUSE,
+    MOST_TRIES,
+    Patience,
+    seconds,
+    seconds_until,
+)
 
 
 def test_each_pause_is_about_twice_the_one_before_and_there_are_three() -> None:
@@ -52,3 +59,15 @@ def test_retry_after_is_read_as_a_date(zone: str) -> None:
     answer = seconds(format_datetime(later, usegmt=True).replace(" GMT", zone))
     assert answer is not None
     assert 60 < answer <= 90
+
+
+def test_a_moment_since_1970_is_read_as_seconds_from_now() -> None:
+    answer = seconds_until(str(int(time.time()) + 90))
+    assert answer is not None
+    assert 60 < answer <= 90
+    assert seconds_until("1700000000") == 0.0
+
+
+@pytest.mark.parametrize("header", [None, "", "soon", "inf", "nan"])
+def test_what_is_no_moment_is_none(header: str | None) -> None:
+    assert seconds_until(header) is None

@@ -1,6 +1,7 @@
 """Changes that go through pull requests: against a server with Git's own program and GitHub's paths and answers."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -209,3 +210,62 @@ def test_what_github_refuses_is_said_without_the_token_and_explained(
     assert TOKEN not in message + caplog.text + str(followed.row.objects_seen)
     assert followed.reconcile() == 0
     assert condition(followed.row)[0] == "WaitingForMerge"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "words", "wait"),
+    [
+        (
+            403,
+            {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1800"},
+            "API rate limit exceeded",
+            1_800,
+        ),
+        (
+            429,
+            {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1800"},
+            "API rate limit exceeded",
+            1_800,
+        ),
+        (
+            403,
+            {"Retry-After": "600", "X-RateLimit-Remaining": "0"},
+            "You have exceeded a secondary rate limit.",
+            600,
+        ),
+        (
+            403,
+            {"X-RateLimit-Remaining": "4500", "X-RateLimit-Reset": "1800"},
+            "You have exceeded a secondary rate limit.",
+            60,
+        ),
+        (429, {}, "Slow down", 60),
+    ],
+)
+def test_where_githubs_limit_is_reached_it_is_tried_again_when_github_says(
+    hub: Hub,
+    followed: Followed,
+    status: int,
+    headers: dict[str, str],
+    words: str,
+    wait: int,
+) -> None:
+    left = int(headers.get("X-RateLimit-Reset", 0))
+    reset = {"X-RateLimit-Reset": str(int(time.time()) + left)} if left else {}
+    hub.fails, hub.failing_with, hub.words = [status], headers | reset, words
+    followed.reconcile()
+    assert condition(followed.row) == (
+        "WillTryAgain",
+        f"127.0.0.1 answered {status}.",
+    )
+    waits = (followed.row.requeue_at - followed.time).total_seconds()
+    # Some seconds of the test's own time are over by now.
+    assert wait - 30 < waits <= wait
+
+
+def test_what_the_credentials_may_not_do_is_no_limit(
+    hub: Hub, followed: Followed
+) -> None:
+    hub.fails, hub.failing_with = [403], {"X-RateLimit-Remaining": "4999"}
+    followed.reconcile()
+    assert condition(followed.row)[0] == "Refused"
