@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +18,9 @@ DEADLINE_SECONDS = 30.0
 LARGEST_ANSWER = 1024 * 1024
 VERSION = "2022-11-28"
 WITHDRAWN = "No longer wanted: "
+# Each of a list carries two whole repositories and whatever people wrote.
+LARGEST_LIST = 8 * 1024 * 1024
+PAGE_SIZE, MAX_PAGES = 50, 4
 LONGEST_TITLE = 256
 # https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 PAUSE_SECONDS = 60.0
@@ -73,6 +77,26 @@ class GitHub:
         """The open pull requests of a branch, to whichever other. Raises TemporaryError or PermanentError."""
         return [pull for pull in self._list(head, state="open") if pull.state == "open"]
 
+    def open_to(self, *, base: str) -> list[Pull]:
+        """The newest open pull requests from this repository's own branches to one branch, at most 200.
+
+        Raises TemporaryError or PermanentError.
+        """
+        found: list[dict[str, Any]] = []
+        for page in range(1, MAX_PAGES + 1):
+            asked = {"base": base, "state": "open", "per_page": f"{PAGE_SIZE}"}
+            listed = self._pulls(asked | {"page": f"{page}"}, largest=LARGEST_LIST)
+            found += listed
+            if len(listed) < PAGE_SIZE:
+                break
+        # A fork may have a branch of the same name.
+        owner = self._owner().lower()
+        return [
+            Pull.of(told)
+            for told in found
+            if str(told["head"]["label"]).lower().startswith(f"{owner}:")
+        ]
+
     def open(self, *, head: str, base: str, title: str, body: str) -> Pull:
         """Open a pull request, or return the one that is open already. Raises TemporaryError or PermanentError."""
         asked = {"head": head, "base": base, "title": title, "body": body}
@@ -102,13 +126,22 @@ class GitHub:
 
     def _list(self, head: str, **asked: str) -> list[Pull]:
         """Those of one branch, and of no other whatever the server understood."""
-        query = urlencode({"head": f"{self._name().partition('/')[0]}:{head}", **asked})
-        found = self._call("GET", f"/repos/{self._name()}/pulls?{query}", None)
+        found = self._pulls({"head": f"{self._owner()}:{head}", **asked})
+        return [pull for pull in map(Pull.of, found) if pull.branch == head]
+
+    def _pulls(
+        self, asked: Mapping[str, str], *, largest: int = LARGEST_ANSWER
+    ) -> list[dict[str, Any]]:
+        path = f"/repos/{self._name()}/pulls?{urlencode(asked)}"
+        found = self._call("GET", path, None, largest=largest)
         if not isinstance(found, list):
             raise TemporaryError(
                 f"{self.remote.place().host} gave an answer that is no list."
             )
-        return [pull for pull in map(Pull.of, found) if pull.branch == head]
+        return found
+
+    def _owner(self) -> str:
+        return self._name().partition("/")[0]
 
     def _name(self) -> str:
         parts = self.remote.place().path.strip("/").removesuffix(".git").split("/")
@@ -129,7 +162,14 @@ class GitHub:
             )
         return token
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None,
+        *,
+        largest: int = LARGEST_ANSWER,
+    ) -> Any:
         place = self.remote.place()
         base = (
             "https://api.github.com"
@@ -156,7 +196,7 @@ class GitHub:
                     headers=headers,
                     preload_content=False,
                 )
-                return _judge(place.host, answer, answer.read(LARGEST_ANSWER))
+                return _judge(place.host, answer, answer.read(largest))
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise TemporaryError(
                 f"{place.host} cannot be reached: {type(error).__name__}."

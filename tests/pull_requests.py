@@ -72,17 +72,22 @@ class Hub:
         if self.hidden:
             self.hidden -= 1
             return []
-        head, states = asked["head"][0].removeprefix("platform:"), {*asked["state"]}
-        return [
+        heads, states = asked.get("head", []), {*asked["state"]}
+        found = [
             self._told(pull)
             for pull in reversed(self.pulls)
             if self.shows_all
             or (
-                pull["head"] == head
+                heads in ([], [f"platform:{pull['head']}"])
                 and pull["base"] in asked.get("base", [pull["base"]])
                 and states & {"all", pull["state"]}
             )
         ]
+        size, page = (
+            int(asked.get("per_page", ["30"])[0]),
+            int(asked.get("page", ["1"])[0]),
+        )
+        return found[(page - 1) * size : page * size]
 
     def _open(self, wanted: dict[str, Any], start_response: Any) -> list[bytes]:
         if any(
@@ -125,7 +130,8 @@ class Hub:
             else pull["left_at"]
         )
         told = {name: pull[name] for name in ("number", "state", "merged_at", "title")}
-        return told | {"head": {"sha": sha, "ref": pull["head"]}}
+        label = f"{pull.get('owner', 'platform')}:{pull['head']}"
+        return told | {"head": {"sha": sha, "ref": pull["head"], "label": label}}
 
 
 def _answer(

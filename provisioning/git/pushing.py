@@ -8,6 +8,7 @@ from connectors.git import Moved, Repository, Signed, Snapshot
 from connectors.github import GitHub
 from fleet.models import Cluster
 from provisioning.git.commits import SHORT
+from provisioning.git.pull_request_host import PullRequestHost
 from provisioning.git.repository import Changes, PathRefused
 from reconciling import failpoints
 
@@ -92,6 +93,7 @@ def _by_pull_request(
     renew: Callable[[], bool],
     branch: str,
 ) -> Pushed | None:
+    host = PullRequestHost(cluster, GitHub(repository.remote), signed.at)
     # Ours first: what is merged between the two looks, and its branch deleted, is then seen in the base.
     ours, wrote = repository.look(branch), False
     base = repository.look(cluster.git_branch)
@@ -100,7 +102,7 @@ def _by_pull_request(
         # A host closes what is open when its branch goes.
         return Pushed(base.sha, wrote=False)
     if not changes:
-        return _withdraw(repository, cluster, wanted, renew, branch, ours)
+        return _withdraw(repository, host, wanted, renew, branch, ours)
     if not base.sha:
         raise PermanentError(
             f"There is no branch {cluster.git_branch} that a pull request could go to.",
@@ -115,7 +117,11 @@ def _by_pull_request(
             repository.commit(base, changes, signed, branch=branch, onto=ours.sha),
             True,
         )
-    number = _pull(GitHub(repository.remote), cluster, branch, sha, signed)
+    # Beside a commit of this moment, one that was just closed must not be taken for an open one.
+    number = None if wrote else host.open_pull(branch)
+    if number is None:
+        with host.calling() as github:
+            number = _pull(github, cluster, branch, sha, signed)
     return Pushed(
         sha,
         wrote,
@@ -126,7 +132,7 @@ def _by_pull_request(
 
 def _withdraw(
     repository: Repository,
-    cluster: Cluster,
+    host: PullRequestHost,
     wanted: Wanted,
     renew: Callable[[], bool],
     branch: str,
@@ -135,12 +141,12 @@ def _withdraw(
     """Leave nothing that could be merged, as the base holds what is wanted; merged all the same raises Moved."""
     if not renew():
         return None
-    github = GitHub(repository.remote)
-    for pull in github.waiting(head=branch):
-        github.withdraw(pull, why=NOT_WANTED)
+    with host.calling() as github:
+        for pull in github.waiting(head=branch):
+            github.withdraw(pull, why=NOT_WANTED)
     # Last: while it is there, what failed above is done again.
     repository.remove(branch, at=ours.sha)
-    base = repository.look(cluster.git_branch)
+    base = repository.look(host.cluster.git_branch)
     if wanted(base):
         raise Moved(repository.remote.shown)
     return Pushed(base.sha, wrote=False)

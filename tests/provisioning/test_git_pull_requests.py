@@ -3,12 +3,14 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
+from connectors import github
 from fleet.models import Cluster
 from provisioning.git.commits import TenancyCommit
 from provisioning.reconcile import reconcile
@@ -269,3 +271,75 @@ def test_what_the_credentials_may_not_do_is_no_limit(
     hub.fails, hub.failing_with = [403], {"X-RateLimit-Remaining": "4999"}
     followed.reconcile()
     assert condition(followed.row)[0] == "Refused"
+
+
+def test_where_githubs_limit_is_reached_nobody_calls_it_with_the_same_credentials(
+    hub: Hub, followed: Followed
+) -> None:
+    hub.fails, hub.failing_with = [429], {"Retry-After": "600"}
+    followed.reconcile()
+    hub.asked.clear()
+    followed.tenancy = factories.tenancy(factories.team("Speech"), followed.cluster)
+    followed.reconcile()
+    assert (hub.asked, condition(followed.row)) == (
+        [],
+        ("WillTryAgain", "127.0.0.1 answered 429."),
+    )
+    # A minute of the pause is over.
+    assert followed.row.requeue_at == followed.time + timedelta(seconds=600 - 61)
+    followed.time += timedelta(seconds=600)
+    followed.reconcile()
+    assert condition(followed.row)[0] == "WaitingForMerge"
+
+
+def all_wait(followed: Followed, *, teams: int) -> list[Followed]:
+    """So many teams on the cluster, each of which has a pull request that waits."""
+    rows = [factories.tenancy(factories.team(), followed.cluster) for _ in range(teams)]
+    found = [replace(followed, tenancy=row) for row in [followed.tenancy, *rows[1:]]]
+    for one in found:
+        one.reconcile()
+    return found
+
+
+def test_however_many_wait_in_a_repository_one_list_tells_of_all(
+    hub: Hub, followed: Followed
+) -> None:
+    waiting = all_wait(followed, teams=4)
+    hub.asked.clear()
+    now = followed.time + timedelta(hours=1)
+    for one in waiting:
+        one.time = now
+        one.reconcile()
+    assert len(hub.asked) == 1
+    assert {condition(one.row)[0] for one in waiting} == {"WaitingForMerge"}
+    assert [TenancyCommit.objects.get(tenancy=one.tenancy).pull for one in waiting] == [
+        12,
+        13,
+        14,
+        15,
+    ]
+    for one in waiting:
+        one.reconcile()
+    assert len(hub.asked) == 2
+
+
+def test_one_of_a_fork_is_not_taken_for_ours(hub: Hub, followed: Followed) -> None:
+    followed.reconcile()
+    theirs = {**hub.pulls[0], "number": 99, "owner": "somebody"}
+    hub.pulls.append(theirs)
+    followed.reconcile()
+    assert TenancyCommit.objects.get().pull == 12
+
+
+def test_what_one_list_does_not_show_is_asked_for_by_itself(
+    hub: Hub, followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(github, "PAGE_SIZE", 1)
+    monkeypatch.setattr(github, "MAX_PAGES", 2)
+    waiting = all_wait(followed, teams=3)
+    hub.asked.clear()
+    for one in waiting:
+        one.time = followed.time + timedelta(hours=1)
+        one.reconcile()
+    assert len(hub.asked) == 2 + 1
+    assert {condition(one.row)[0] for one in waiting} == {"WaitingForMerge"}
