@@ -404,6 +404,7 @@ class Migration(migrations.Migration):
                 ("message", models.CharField(blank=True, default="", max_length=600)),
                 ("refusal", models.CharField(blank=True, default="", max_length=600)),
                 ("refused_generation", models.PositiveIntegerField(null=True)),
+                ("blocked_generation", models.PositiveIntegerField(null=True)),
                 ("operation", models.JSONField(null=True)),
                 ("pool_remade", models.BooleanField(db_default=False, default=False)),
                 ("created_at", models.DateTimeField()),

@@ -13,6 +13,7 @@ from accounts.models import Team, User
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
+from capacity.reservations import notices
 from capacity.reservations.enqueue import enqueue_on_commit
 from capacity.reservations.models import Reservation, ReservationDay
 from capacity.reservations.states import State
@@ -120,8 +121,9 @@ def try_again(reservation_id: int, *, by: User, now: datetime) -> Reservation:
             "It is released: there is nothing to try.", code="reservation_is_released"
         )
     was_parked = retry_now(row, now=now)
-    row.pool_remade = False
-    row.save(update_fields=["pool_remade", *_forget_refusal(row)])
+    row.pool_remade, row.blocked_generation = False, None
+    fields = ["pool_remade", "blocked_generation", *_forget_refusal(row)]
+    row.save(update_fields=fields)
     append(
         Kind.RESERVATION_TRIED_AGAIN, row, actor=by.as_actor(), was_parked=was_parked
     )
@@ -135,8 +137,9 @@ def reserved(reservation_id: int, *, generation: int, now: datetime) -> None:
     row = locked(reservation_id)
     if row.generation != generation:
         return
-    if row.is_refused:
-        row.save(update_fields=_forget_refusal(row))
+    if row.is_refused or row.blocked_generation is not None:
+        row.blocked_generation = None
+        row.save(update_fields=["blocked_generation", *_forget_refusal(row)])
     if row.state == State.PENDING:
         row.state, row.reserved_at = State.RESERVED, now
         row.save(update_fields=["state", "reserved_at"])
@@ -173,6 +176,17 @@ def refused(reservation_id: int, *, generation: int, why: str) -> None:
     row.refusal, row.refused_generation = why[:600], generation
     row.save(update_fields=["refusal", "refused_generation"])
     append(Kind.RESERVATION_REFUSED, row, actor=PORTAL, reason=row.refusal)
+
+
+@transaction.atomic
+def blocked(reservation_id: int, *, generation: int, why: str, now: datetime) -> None:
+    """Tell platform leads, once for a generation, that Azure does not let the portal do what it wants."""
+    row = locked(reservation_id)
+    if row.generation != generation or row.blocked_generation == generation:
+        return
+    row.blocked_generation = generation
+    row.save(update_fields=["blocked_generation"])
+    notices.tell_blocked(row, why=why, now=now)
 
 
 @transaction.atomic

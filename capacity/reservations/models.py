@@ -66,6 +66,8 @@ class Reservation(Row, Reconciled):
     message = models.CharField(max_length=600, blank=True, default="")
     refusal = models.CharField(max_length=600, blank=True, default="")
     refused_generation = models.PositiveIntegerField(null=True)
+    # Of which platform leads were told that the portal may not make it, or does not reach it.
+    blocked_generation = models.PositiveIntegerField(null=True)
     operation = models.JSONField(null=True)
     # Its node pool was made anew because AKS had not joined it; that is done once, until a lead has it tried again.
     pool_remade = models.BooleanField(default=False, db_default=False)

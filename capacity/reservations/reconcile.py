@@ -48,6 +48,13 @@ NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
 # What was refused for good may still be paid: somebody took it away in Azure, where it does not come back. A grant that
 # waits for it fails long before the next try.
 REFUSED = Backoff(LOOK_AGAIN, timedelta(hours=1))
+# Of what is final, what Azure answers about the portal's access, and not about what a team wants.
+OF_THE_PORTAL = frozenset(
+    {"denied_by_policy", "bad_name", "no_subscription", "not_registered"}
+)
+REFUSALS = FINAL - OF_THE_PORTAL
+# A right that was just given takes Azure some time to know of.
+TOLD_AFTER = 3
 NOT_JOINED = (
     "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the cluster's "
     "identity may use the reservation group."
@@ -352,16 +359,22 @@ STEPS: Mapping[Step, Callable[[Azure, Reservation], Operation]] = {
 
 
 def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) -> None:
-    """Book the next try; what Azure refuses for good fails what was granted with it, but never a release."""
+    """Book the next try; what Azure does not have for this team fails what was granted with it, but never a release.
+
+    What keeps the portal itself from it (a right, a name, the subscription) is for platform leads: the grant waits.
+    """
     row = lease.row
     code = error.code if isinstance(error, PermanentError) else ""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
-    if code in FINAL and row.state != State.RELEASING:
+    if code in REFUSALS and row.state != State.RELEASING:
         # The allocation that it was for fails next, and wants less again.
         actions.refused(row.pk, generation=row.generation, why=error.message)
         backoff = REFUSED
     else:
         backoff = NO_CAPACITY if code == "no_capacity" else RETRIES
+        if code not in ("", "no_capacity") and row.attempts >= TOLD_AFTER:
+            why = error.message[:600]
+            actions.blocked(row.pk, generation=row.generation, why=why, now=now)
     wait = backoff.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=error.message[:600])
 

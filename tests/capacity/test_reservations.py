@@ -25,6 +25,7 @@ from connectors.azure.container_service import AzureContainerService, NewPool
 from insights.reservations.gathering import waiting_of
 from insights.reservations.page import rights
 from insights.reservations.presenting import standing
+from notices.models import Notice
 from policy.rules import Arrival
 from sandbox.azure.pools import Pools
 from tests.approvals.shop import SPECS, approve
@@ -498,3 +499,65 @@ def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
     here.work()
     assert list(here.in_azure().values()) == [2]
     assert not Allocation.objects.exclude(ended_at=None).exists()
+
+
+def blocked_notices(here: Site) -> list[Notice]:
+    found = Notice.objects.filter(kind="reservation_blocked", person=here.scene.priya)
+    return list(found.order_by("pk"))
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (403, "AuthorizationFailed"),
+        (404, "ResourceGroupNotFound"),
+        (404, "SubscriptionNotFound"),
+        (409, "MissingSubscriptionRegistration"),
+        (403, "RequestDisallowedByPolicy"),
+    ],
+)
+def test_what_keeps_the_portal_out_fails_no_grant_and_is_told_to_platform_leads(
+    here: Site, status: int, code: str
+) -> None:
+    words = "The portal may not do this here."
+    here.azure.fault(
+        "PUT", "capacityReservations/", status=status, code=code, message=words, times=9
+    )
+    allocation = here.grant(2)
+    here.work(1)
+    assert blocked_notices(here) == []
+    for _ in range(5):
+        here.time.pass_(minutes=11)
+        here.work(1)
+    allocation.refresh_from_db()
+    row = Reservation.objects.get()
+    assert (allocation.ended_at, row.refusal, row.state) == (None, "", State.PENDING)
+    shown = standing(row, here.time(), grant_waits=True)
+    assert (shown.word, words in shown.sentence) == ("Waits for Azure", True)
+    [notice] = blocked_notices(here)
+    assert words in notice.said.sentence
+    here.azure.admin("DELETE", "/sandbox/faults")
+    try_again(row.pk, by=here.scene.priya, now=here.time())
+    here.work()
+    assert list(here.in_azure().values()) == [2]
+    assert len(blocked_notices(here)) == 1
+
+
+def test_a_release_that_the_portal_may_not_make_is_told_to_platform_leads(
+    here: Site,
+) -> None:
+    allocation = here.grant(1)
+    here.work()
+    here.azure.fault(
+        "DELETE",
+        "capacityReservations/",
+        status=403,
+        code="AuthorizationFailed",
+        times=9,
+    )
+    give_back_machines(allocation.pk, 1, by=here.scene.ada, now=here.time())
+    for _ in range(5):
+        here.work(1)
+        here.time.pass_(minutes=11)
+    [notice] = blocked_notices(here)
+    assert "What it holds is paid for meanwhile." in notice.said.sentence
