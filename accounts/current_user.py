@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 
 from accounts.models import Team, User
-from web.refusals import BadDocument, NoRight, Refused, Sort
+from web.refusals import BadDocument, BadValues, NoRight, Refused, Sort
 
 STATUS = {
     Sort.INPUT: 422,
@@ -57,10 +57,13 @@ def tell_refusal(request: HttpRequest, refusal: Refused) -> None:
 
 
 def add_refusal(form: BaseForm, refusal: Refused) -> int:
-    """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with."""
-    form.add_error(
-        refusal.field if refusal.field in form.fields else None, refusal.message
-    )
+    """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with.
+
+    One of several values stands at each of them.
+    """
+    each = refusal.problems if isinstance(refusal, BadValues) else (refusal,)
+    for one in each:
+        form.add_error(one.field if one.field in form.fields else None, one.message)
     return STATUS[refusal.sort]
 
 

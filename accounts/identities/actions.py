@@ -13,11 +13,11 @@ from accounts.identities.models import Identity
 from accounts.models import ApiToken, Team, User
 from accounts.tokens.actions import locked_maker, pipelines_of
 from accounts.tokens.models import TEAM_SCOPES
-from audit.actors import Actor
+from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
 from web.names import checked_name
-from web.refusals import BadInput, Conflict, NoRight
+from web.refusals import BadInput, BadValues, Conflict, NoRight
 
 MAX_IDENTITIES = 20
 NOT_A_LEAD = "The team’s leads name the applications that act for it."
@@ -37,9 +37,11 @@ def add_identity(
 ) -> Identity:
     """Let an application of Entra ID act as the team's pipelines until it is removed, whoever leaves meanwhile.
 
-    It may do what a token of the team may. One that a `parent` names over the API ends when that token is revoked.
-    Raises BadInput naming the field; Conflict for one too many, and for an application that acts for a team already,
-    without a word about which; NoRight for who does not lead the team, and for a parent that works no more.
+    It may do what a token of the team may. One that a `parent` names over the API ends when that token is revoked, and
+    gives its application free once that token is over.
+    Raises BadInput naming the field; Conflict for one too many, for a team that leaves the platform, and for an
+    application that acts for a team already, without a word about which; NoRight for who does not lead the team, and
+    for a parent that works no more.
     """
     # Who is being taken out of the team at this moment is waited for.
     User.objects.select_for_update(no_key=True).get(pk=by.pk)
@@ -56,7 +58,7 @@ def add_identity(
     account = pipelines_of(team)
     User.objects.select_for_update(no_key=True).get(pk=account.pk)
     mine = Identity.objects.live().of_team(team)
-    if mine.count() >= MAX_IDENTITIES:
+    if mine.exclude(pk__in=Identity.objects.over(now)).count() >= MAX_IDENTITIES:
         raise Conflict(
             f"The team has {MAX_IDENTITIES} identities. Remove one first.",
             code="too_many",
@@ -71,11 +73,15 @@ def add_identity(
         created_at=now,
         parent=locked_maker(parent, now=now) if parent else None,
     )
+    # What ended with its token gives its application free, whichever team had it.
+    over = Identity.objects.over(now).filter(object_id=service_principal)
+    ended = ended_identities(over, now=now)
     try:
         with transaction.atomic():
             identity.save(force_insert=True)
     except IntegrityError as error:
         _refuse_taken(identity, error)
+    record_removed(ended, actor=PORTAL)
     record(
         Kind.IDENTITY_ADDED,
         actor=by.as_actor(),
@@ -116,9 +122,16 @@ def remove_team_identities(team: Team, *, actor: Actor, now: datetime) -> None:
 
 
 def _checked_ids(client_id: str, object_id: str) -> tuple[UUID, UUID]:
-    """Both ids of an application; raises BadInput naming the one at fault."""
-    client = checked_guid(client_id, field="client_id")
-    service_principal = checked_guid(object_id, field="object_id")
+    """Both ids of an application; raises BadInput naming what is at fault, both where both are."""
+    found, problems = [], []
+    for field, text in (("client_id", client_id), ("object_id", object_id)):
+        try:
+            found.append(checked_guid(text, field=field))
+        except BadInput as problem:
+            problems.append(problem)
+    if problems:
+        raise BadValues(problems)
+    client, service_principal = found
     if str(client) == settings.ENV.entra_client_id.lower():
         raise BadInput(
             "This is the portal’s own client id. Give that of the application your pipeline signs in as.",

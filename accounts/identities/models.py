@@ -34,6 +34,11 @@ class IdentityQuerySet(models.QuerySet["Identity"]):
         """Those of them that act now: what a token named does so no longer than that token works."""
         return self.live().filter(_acts(now))
 
+    def over(self, now: datetime) -> "IdentityQuerySet":
+        """Those of them that never act again, as the token that named them was revoked or has expired."""
+        ended = Q(parent__revoked_at__isnull=False) | Q(parent__expires_at__lte=now)
+        return self.live().filter(ended)
+
     def with_acts(self, now: datetime) -> "IdentityQuerySet":
         """With whether each acts, unless it was removed, as `acts`."""
         acts = ExpressionWrapper(_acts(now), output_field=models.BooleanField())

@@ -57,8 +57,8 @@ def create_team_token(
     """Create a token that acts as the team's pipelines and stays when who made it leaves; with its secret.
 
     It reads what the team's members read and runs training in the team's name; it asks for nothing and decides
-    nothing, so that nobody decides what they asked for by it. Promises and errors otherwise as `create_token`, and
-    NoRight for who does not lead the team.
+    nothing, so that nobody decides what they asked for by it. Promises and errors otherwise as `create_token`, NoRight
+    for who does not lead the team, and Conflict for one that leaves the platform.
     """
     # Who is being taken out of the team at this moment is waited for.
     User.objects.select_for_update(no_key=True).get(pk=by.pk)
@@ -85,8 +85,16 @@ def check_may_see(user: User, team: Team) -> None:
 
 
 def pipelines_of(team: Team) -> User:
-    """The account that the team's tokens and identities act as, made with the first; it locks the team's row."""
+    """The account that the team's tokens and identities act as, made with the first; it locks the team's row.
+
+    Raises Conflict for a team that leaves the platform: nothing new acts for it.
+    """
     locked = Team.objects.locked().get(pk=team.pk)
+    if locked.leaves_platform_at is not None:
+        raise Conflict(
+            f"{locked.name} leaves the platform: nothing new acts for it.",
+            code="is_leaving",
+        )
     name = pipelines_name(locked.name)
     account, _ = User.objects.get_or_create(
         pipelines_of=locked,

@@ -19,6 +19,7 @@ from accounts.authentication import (
     OTHER_IDS,
 )
 from accounts.credentials import Credential, still_good
+from accounts.directory.models import AccessLoss
 from accounts.identities.actions import (
     MAX_IDENTITIES,
     add_identity,
@@ -175,6 +176,20 @@ def test_what_names_no_application_or_would_ask_is_refused_at_its_field(
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == f"/{field}"
     assert not Identity.objects.exists()
+
+
+def test_where_both_ids_are_wrong_both_are_named(
+    client: Client, team: Team, lead: User
+) -> None:
+    wrong = {"client_id": "my-app", "object_id": "theirs"}
+    client.force_login(lead)
+    form = client.post(PAGE, GITHUB | wrong).context["form"]
+    assert sorted(form.errors) == ["client_id", "object_id"]
+    answer = Caller(lead).post(HERE, GITHUB | wrong)
+    assert [(one["pointer"], one["code"]) for one in answer.json()["errors"]] == [
+        ("/client_id", "not_a_guid"),
+        ("/object_id", "not_a_guid"),
+    ]
 
 
 def test_the_portals_own_application_acts_for_nobody(team: Team, lead: User) -> None:
@@ -376,6 +391,65 @@ def test_one_that_a_token_named_acts_no_longer_than_that_token_works(
     client.force_login(lead)
     shown = client.get(f"/teams/{team.slug}/tokens").text
     assert f"the token {token}, with which it was named, works no more" in shown
+
+
+def named_by_a_token_that_expired(team: Team, lead: User) -> Identity:
+    """An identity whose token has expired, and which nobody has removed."""
+    Caller(lead)
+    identity = added(team, lead, parent=ApiToken.objects.get(user=lead))
+    before = timezone.now() - timedelta(days=2)
+    ApiToken.objects.update(created_at=before, expires_at=before + timedelta(days=1))
+    return identity
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_one_whose_token_is_over_gives_its_application_free(
+    team: Team, lead: User, another_lead: User, pipeline: Pipeline, elsewhere: bool
+) -> None:
+    former = named_by_a_token_that_expired(team, lead)
+    next_team = Team.objects.get(slug="speech") if elsewhere else team
+    added(next_team, another_lead if elsewhere else lead)
+    assert pipeline.get().json()["name"] == f"{next_team.name} (pipelines)"
+    former.refresh_from_db()
+    assert former.removed_at is not None
+    event = Event.objects.get(kind=Kind.IDENTITY_REMOVED)
+    assert (event.actor_name, event.team_id) == ("Quartermaster", team.pk)
+
+
+def test_one_whose_token_was_suspended_keeps_its_application(
+    team: Team, lead: User, another_lead: User, pipeline: Pipeline
+) -> None:
+    Caller(lead)
+    added(team, lead, parent=ApiToken.objects.get(user=lead))
+    loss = AccessLoss.objects.create(user=lead, reason="blocked", at=timezone.now())
+    ApiToken.objects.update(suspended_by=loss)
+    assert pipeline.refusal == (401, ACTS_FOR_NO_TEAM)
+    with pytest.raises(Conflict) as refused:
+        added(Team.objects.get(slug="speech"), another_lead)
+    assert refused.value.code == "acts_for_another_team"
+
+
+def test_one_whose_token_is_over_is_not_counted(team: Team, lead: User) -> None:
+    named_by_a_token_that_expired(team, lead)
+    for number in range(MAX_IDENTITIES - 1):
+        factories.identity(team, lead, name=f"i{number}")
+    assert added(team, lead, object_id=str(uuid4())).removed_at is None
+
+
+def test_a_team_that_leaves_the_platform_gets_none(
+    client: Client, team: Team, lead: User
+) -> None:
+    Team.objects.update(leaves_platform_at=timezone.now() + timedelta(days=7))
+    client.force_login(lead)
+    answer = client.post(PAGE, GITHUB)
+    assert answer.status_code == 409
+    assert "Vision leaves the platform" in answer.content.decode()
+    over_the_api = Caller(lead).post(HERE, GITHUB)
+    assert (over_the_api.status_code, over_the_api.json()["code"]) == (
+        409,
+        "is_leaving",
+    )
+    assert not Identity.objects.exists()
 
 
 def test_a_token_that_was_revoked_while_it_named_one_names_none(

@@ -192,6 +192,14 @@ def test_a_team_that_has_left_has_none_that_work(team: Team, lead: User) -> None
     assert Event.objects.filter(kind=Kind.TOKEN_REVOKED, team_id=team.pk).count() == 2
 
 
+def test_a_team_that_leaves_the_platform_gets_none(team: Team, lead: User) -> None:
+    Team.objects.update(leaves_platform_at=timezone.now() + timedelta(days=7))
+    with pytest.raises(Conflict, match="Vision leaves the platform") as refused:
+        made(team, lead)
+    assert refused.value.code == "is_leaving"
+    assert not User.objects.filter(pipelines_of=team).exists()
+
+
 def test_a_team_has_so_many_and_says_whose_they_are(team: Team, lead: User) -> None:
     for number in range(MOST_TOKENS):
         made(team, lead, name=f"t{number}")
