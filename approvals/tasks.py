@@ -9,7 +9,7 @@ from approvals.decisions import seats_from_directory as filling
 from approvals.fulfilment import free_again
 from approvals.judging import reevaluation
 from approvals.models import Request
-from approvals.renewals import renewing, voiding
+from approvals.renewals import lowering, renewing, voiding
 from approvals.requests import actions
 from audit import clock
 from reconciling.sweeping import for_each
@@ -52,8 +52,15 @@ def grant_if_automatic() -> None:
 
 @shared_task(name="approvals.tasks.withdraw_void")
 def withdraw_void() -> None:
-    """Withdraw what would keep longer what was given back, each in a transaction of its own."""
-    for_each(renewing.void(), partial(voiding.withdraw_void, now=clock.now()))
+    """Withdraw what would keep longer what was given back, and lower what would keep longer more than is held.
+
+    Each in a transaction of its own.
+    """
+    now = clock.now()
+    try:
+        for_each(renewing.void(), partial(voiding.withdraw_void, now=now))
+    finally:
+        for_each(renewing.more_than_held(now), partial(lowering.lower, now=now))
 
 
 @shared_task(name="approvals.tasks.offer_again")

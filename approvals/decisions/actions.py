@@ -20,7 +20,7 @@ from approvals.events import record_event
 from approvals.judging.asked import wanted_of
 from approvals.judging.inputs import policy_in_force, policy_of
 from approvals.models import Decision, Request, Step
-from approvals.renewals.renewing import check_not_given_back
+from approvals.renewals.renewing import check_held, check_not_given_back
 from approvals.requests.actions import (
     Judged,
     check,
@@ -334,6 +334,7 @@ def _judge_again(
         wanted = locked(asked, owner=request.requester, now=now)
         # Who gave it back meanwhile was waited for.
         check_not_given_back(wanted)
+        check_held(wanted, now=now)
     except Refused as refusal:
         raise Conflict(
             f"It cannot be granted any more: {_why_refused(refusal, asked, request.requester)}",

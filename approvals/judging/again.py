@@ -27,6 +27,7 @@ def judged_again(request: Request, *, now: datetime) -> Judged | None:
         wanted = locked(asked, person=request.requester, now=now)
         now = clock.after_waiting(now)
         renewing.check(wanted, now=now, own=request.pk)
+        renewing.check_held(wanted, now=now)
         return judge(wanted, person=request.requester, now=now, own=request.hold_id)
     except Refused:
         return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from allocations import actions as allocations
 from allocations import renewals as renewable
@@ -139,6 +140,34 @@ def check_not_given_back(wanted: Wanted) -> None:
         return
     if _last_end_of(wanted.renewed_hold).first() == Allocation.End.RETURNED:
         raise Conflict(GIVEN_BACK, code="not_held")
+
+
+def check_held(wanted: Wanted, *, now: datetime) -> None:
+    """Refuse to grant a renewal of more GPUs than are held since a part was given back; raises Conflict.
+
+    Under the locks of an ask. It is lowered by itself within seconds.
+    """
+    if wanted.renews is None:
+        return
+    held = renewable.held(wanted.renewed_hold, now=now)
+    if held is not None and wanted.gpus > held.gpus:
+        raise Conflict(
+            f"A part was given back, and {gpus(held.gpus)} can be kept longer. Look again: soon it asks for those.",
+            code="only_what_is_held",
+        )
+
+
+def more_than_held(now: datetime) -> list[int]:
+    """The waiting requests to keep longer more GPUs than are held by now, oldest first."""
+    rows = Request.objects.filter(state=State.WAITING, renews__isnull=False)
+    held = Allocation.objects.of_gpus().held(now).filter(hold=OuterRef("renews__hold"))
+    each = F("gpus") / F("count") * Coalesce("cut_to", "count")
+    found = rows.annotate(held_gpus=Subquery(held.values("gpus")[:1]), asked_gpus=each)
+    return list(
+        found.filter(asked_gpus__gt=F("held_gpus"))
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
 
 
 def void() -> list[int]:

@@ -417,12 +417,14 @@ def settle_verdict(
     return done
 
 
-def set_less_aside(request: Request, judged: Judged, *, now: datetime) -> None:
-    """Set aside only what a waiting request would cost as people have left it; the rest is free again.
+def set_less_aside(
+    request: Request, judged: Judged, *, now: datetime, why: str = "approved for less"
+) -> None:
+    """Set aside only what a waiting request would cost as people, or what is held, have left it; the rest is free.
 
     Raises Conflict where the money for what is left is not there.
     """
-    budgets.settle(request.hold, parts={}, now=now, why="approved for less")
+    budgets.settle(request.hold, parts={}, now=now, why=why)
     _set_aside(request, judged, now=now)
 
 

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 from django.db import IntegrityError, transaction
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
 from allocations import actions as allocations
@@ -24,7 +25,7 @@ from approvals.decisions.actions import approve, reject
 from approvals.judging.inputs import coming, given_lately
 from approvals.models import Request
 from approvals.policy_desk.simulator import simulate
-from approvals.renewals import renewing
+from approvals.renewals import lowering, renewing
 from approvals.renewals.words import extra_words, goes_on
 from approvals.requests import actions as asking
 from approvals.requests.actions import judge, submit, withdraw
@@ -85,6 +86,12 @@ def renew(
 
 def live(request: Request) -> Allocation | None:
     return Allocation.objects.live().filter(hold=request.hold_id).first()
+
+
+def set_aside(request: Request) -> Decimal:
+    """The money that is set aside for a request by now."""
+    rows = LedgerEntry.objects.filter(hold=request.hold_id)
+    return sum((row.usd for row in rows), Decimal(0))
 
 
 def waiting_renewal(scene: Scene) -> tuple[Request, Request, Allocation]:
@@ -281,6 +288,77 @@ def test_what_reached_its_end_in_between_is_granted_anew(scene: Scene) -> None:
     approve(second.pk, by=scene.priya, expected_version=second.version, now=after)
     assert scene.allocated() == 4
     assert books(scene.team) == ledger(scene.team)
+
+
+def test_what_was_given_back_in_part_is_kept_longer_by_those_that_are_held(
+    scene: Scene,
+) -> None:
+    first, second, held = waiting_renewal(scene)
+    on_top = Decimal(4 * 24 * 7)
+    assert set_aside(second) == on_top
+    ends.give_back(held.pk, gpus=1, by=scene.ada, now=LATER)
+    with (
+        pytest.raises(Conflict, match="3 GPUs can be kept longer"),
+        transaction.atomic(),
+    ):
+        approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    assert renewing.more_than_held(LATER) == [second.pk]
+    assert [lowering.lower(second.pk, now=LATER) for _ in "ab"] == [True, False]
+    second.refresh_from_db()
+    assert (second.state, second.gpus_now, renewing.more_than_held(LATER)) == (
+        State.WAITING,
+        3,
+        [],
+    )
+    assert set_aside(second) == on_top * 3 / 4
+    assert books(scene.team) == ledger(scene.team)
+    [told] = Notice.objects.filter(person=scene.ada, kind="request_commented")
+    assert "3 GPUs are held since others were given back" in told.said.sentence
+    edited = Event.objects.filter(kind="request.edited")
+    assert [(one.actor_name, one.details["changed"]) for one in edited] == [
+        ("Quartermaster", ["GPUs: 4 → 3"])
+    ]
+    approve(second.pk, by=scene.priya, expected_version=second.version, now=LATER)
+    kept = live(second)
+    assert kept is not None
+    assert (kept.gpus, live(first), scene.allocated()) == (3, None, 3)
+    assert books(scene.team) == ledger(scene.team)
+
+
+def test_the_task_lowers_what_would_keep_more_than_is_held(scene: Scene) -> None:
+    now = timezone.now()
+    factories.policy(SHORT, now=NOW)
+    first = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=4, days=3, now=now - HOUR
+    )
+    second, held = renew(scene, first, until=now + 10 * DAY, now=now), live(first)
+    assert held is not None
+    ends.give_back(held.pk, gpus=1, by=scene.ada, now=now)
+    tasks.withdraw_void()
+    second.refresh_from_db()
+    assert second.gpus_now == 3
+
+
+def test_fewer_that_people_approve_of_what_is_held_need_no_lowering(
+    scene: Scene,
+) -> None:
+    _, second, held = waiting_renewal(scene)
+    ends.give_back(held.pk, gpus=1, by=scene.ada, now=LATER)
+    approve(
+        second.pk, by=scene.priya, expected_version=second.version, count=3, now=LATER
+    )
+    kept = live(second)
+    assert kept is not None
+    assert kept.gpus == 3
+    assert not lowering.lower(second.pk, now=LATER)
+
+
+def test_a_renewal_of_all_that_is_held_is_not_lowered(scene: Scene) -> None:
+    _, second, _ = waiting_renewal(scene)
+    assert renewing.more_than_held(LATER) == []
+    assert not lowering.lower(second.pk, now=LATER)
+    second.refresh_from_db()
+    assert second.cut_to is None
 
 
 def test_what_was_given_back_in_between_is_kept_by_nobody(scene: Scene) -> None:

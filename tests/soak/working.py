@@ -17,6 +17,7 @@ from approvals.decisions import escalation
 from approvals.fulfilment import free_again
 from approvals.models import Request
 from approvals.renewals import renewing
+from approvals.renewals.lowering import lower
 from approvals.renewals.voiding import withdraw_void
 from approvals.requests import actions as approvals
 from manual import reminders
@@ -179,6 +180,8 @@ def _of_requests(now: datetime) -> None:
     free_again.sweep(now)
     for pk in renewing.void():
         withdraw_void(pk, now=now)
+    for pk in renewing.more_than_held(now):
+        lower(pk, now=now)
 
 
 def _of_surroundings(town: Town) -> None:
