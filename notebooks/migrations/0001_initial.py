@@ -1,5 +1,7 @@
 """The tables as they are, with what guards them."""
 
+from decimal import Decimal
+
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -317,6 +319,15 @@ class Migration(migrations.Migration):
                 ("launched_at", models.DateTimeField()),
                 ("ready_at", models.DateTimeField(null=True)),
                 ("ran_seconds", models.PositiveIntegerField(db_default=0, default=0)),
+                (
+                    "spent_usd",
+                    models.DecimalField(
+                        db_default=Decimal("0"),
+                        decimal_places=8,
+                        default=Decimal("0"),
+                        max_digits=18,
+                    ),
+                ),
                 ("stopped_at", models.DateTimeField(null=True)),
                 (
                     "stop_reason",
@@ -544,7 +555,9 @@ class Migration(migrations.Migration):
                         name="an_exemption_says_who_gave_it_and_why",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(("usd_per_hour__gte", 0)),
+                        condition=models.Q(
+                            ("spent_usd__gte", 0), ("usd_per_hour__gte", 0)
+                        ),
                         name="a_notebook_never_earns_money",
                     ),
                     models.CheckConstraint(

@@ -174,7 +174,7 @@ def _start_again(
     fields = {**_again(server, one, now), **(started.fields if started else {})}
     if started is not None and started.tenancy.pk != server.tenancy_id:
         # How long it ran before was in another namespace, maybe another team's, and at another price.
-        fields["ran_seconds"] = 0
+        fields |= {"ran_seconds": 0, "spent_usd": 0}
     if started is not None and not started.is_same_profile_there(server):
         # They name Secrets of the namespace that it was launched in, and the hub was told none for another.
         fields["secrets"] = []
@@ -186,7 +186,7 @@ def _again(server: NotebookServer, one: HubServer, now: datetime) -> Mapping[str
     return {
         **ready(server, one, now=now),
         "ready_at": now,
-        "ran_seconds": round(server.ran(now).total_seconds()),
+        **server.ran_until(now),
         "launched_at": max(one.started_at or now, server.created_at),
         "stopped_at": None,
         "stopped_by": None,

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -111,6 +112,10 @@ class NotebookServer(Row, Reconciled):
     launched_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True)
     ran_seconds = models.PositiveIntegerField(default=0, db_default=0)
+    # What its GPUs cost before, each start at its own price.
+    spent_usd = models.DecimalField(
+        max_digits=18, decimal_places=8, default=Decimal(0), db_default=Decimal(0)
+    )
     stopped_at = models.DateTimeField(null=True)
     stopped_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+"
@@ -208,7 +213,8 @@ class NotebookServer(Row, Reconciled):
                 name="an_exemption_says_who_gave_it_and_why",
             ),
             models.CheckConstraint(
-                condition=Q(usd_per_hour__gte=0), name="a_notebook_never_earns_money"
+                condition=Q(usd_per_hour__gte=0, spent_usd__gte=0),
+                name="a_notebook_never_earns_money",
             ),
             models.CheckConstraint(
                 condition=Q(launched_at__gte=F("created_at")),
@@ -269,8 +275,16 @@ class NotebookServer(Row, Reconciled):
         return time_in_use(self.ran_seconds, since=self.ready_at, now=now)
 
     def cost(self, now: datetime) -> Decimal:
-        """USD that its GPUs cost while it could be used, at the price of its last start."""
-        return cost_while(self.ran(now), usd_per_hour=self.usd_per_hour)
+        """USD that its GPUs cost while it could be used, over all its starts, each at the price of that start."""
+        current = time_in_use(0, since=self.ready_at, now=now)
+        return self.spent_usd + cost_while(current, usd_per_hour=self.usd_per_hour)
+
+    def ran_until(self, now: datetime) -> dict[str, Any]:
+        """What is kept of how long it ran and what that cost, as one of its starts ends now."""
+        return {
+            "ran_seconds": round(self.ran(now).total_seconds()),
+            "spent_usd": round(self.cost(now), 8),
+        }
 
 
 class IdleStop(Row):

@@ -275,8 +275,8 @@ def move(
     if state not in (State.READY, State.STARTING):
         fields |= {
             "ready_at": None,
-            "ran_seconds": round(server.ran(now).total_seconds()),
             "warned_at": None,
+            **server.ran_until(now),
         }
     if state is State.STOPPED:
         why = server.stop_reason or fields.get("stop_reason", StopReason.ELSEWHERE)

@@ -188,6 +188,7 @@ UNIQUE: Mapping[str, Callable[[Any], object]] = {
     "notebooks.Profile.slug": lambda w: [profile(), profile()],
 }
 ALSO: Mapping[str, Callable[[Any], object]] = {
+    "a notebook whose earlier starts earned money": lambda w: server(w, spent_usd=-1),
     "a key of a hub without its prefix": lambda w: with_key(w, key_prefix=""),
     "a hub that was followed until a moment and nobody knows since when": lambda w: hub(
         w, followed_at=NOW

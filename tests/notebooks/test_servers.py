@@ -451,6 +451,27 @@ def test_a_stopped_server_starts_again_under_its_name(
     assert hub.options_of(server.name)["image"] == "base"
 
 
+def test_each_start_costs_what_its_gpus_cost_then(
+    tenancy: Tenancy, ada: User, hub: HubOfTests
+) -> None:
+    server = running(tenancy, ada, hub)
+    price = server.usd_per_hour
+    now = timezone.now()
+    began = now - timedelta(hours=2)
+    NotebookServer.objects.update(created_at=began, launched_at=began, ready_at=began)
+    worked_on(actions.stop(server.pk, by=ada, now=now), at=now)
+    Flavor.objects.filter(name="a100").update(price_per_gpu_hour=3 * price)
+
+    again = worked_on(actions.start(server.pk, by=ada, now=now))
+    hub.come_up(again.name)
+    again = worked_on(again)
+
+    assert (again.state, again.usd_per_hour) == (State.READY, 3 * price)
+    assert again.ready_at is not None
+    later = again.ready_at + timedelta(hours=1)
+    assert round(again.cost(later), 2) == 2 * price + 3 * price
+
+
 def test_one_that_starts_again_at_another_hub_is_its_owners_there(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:
@@ -873,6 +894,8 @@ def test_one_that_is_started_again_with_a_choice_of_a_newer_version_counts_with_
 
     server = NotebookServer.objects.get()
     assert (server.gpus, server.profile_version) == (2, 2)
+    # An hour of one GPU, and no more than moments of two.
+    assert round(server.spent_usd, 1) == round(server.usd_per_hour / 2, 1)
 
 
 @pytest.mark.parametrize("is_seen_to_end", [True, False])
@@ -909,6 +932,7 @@ def test_one_that_is_started_again_in_the_hub_counts_with_its_new_choices_and_na
     assert server.ready_at is not None
     assert server.ready_at > began
     # What ran before was another team's.
+    assert server.spent_usd == 0
     assert (server.ran_seconds, server.warned_at) == (0, None)
     assert Event.objects.filter(kind="notebook.ready").count() == 1
     reclaimed(at=server.ready_at + timedelta(minutes=61))
