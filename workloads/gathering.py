@@ -384,14 +384,18 @@ def _by_namespace(objects: Iterable[Object]) -> Mapping[str, Sequence[Object]]:
 
 
 def _with_names(own: Mapping[Place, OwnWork], work: Sequence[Work]) -> Iterator[Work]:
-    """Each with what the portal started it as: its row is there before anything of it is on a cluster."""
+    """Each with what the portal started it as, and what helps that: its row is there before it is on a cluster."""
     for one in work:
         found = own.get((one.cluster, one.key.namespace, one.key.name))
         if found is None:
             yield one
         else:
             yield replace(
-                one, run=found.run, notebook=found.notebook, title=found.title
+                one,
+                run=found.run,
+                notebook=found.notebook,
+                title=found.title,
+                why=found.explained(one.why),
             )
 
 

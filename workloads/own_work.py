@@ -2,15 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.urls import reverse
 
 from notebooks.models import NotebookServer
+from notebooks.servers.missing_secrets import MAKE_IT
 from provisioning.models import Tenancy
+from workloads.explanations import Explanation
 from workloads.models import Run
 from workloads.observed import JobKey
+from workloads.reasons.containers import VALUE_NOT_THERE
 
 # Cluster, namespace and name of a job there.
 Place = tuple[str, str, str]
@@ -28,6 +31,17 @@ class OwnWork:
     run: int | None = None
     notebook: int | None = None
     limit: timedelta | None = None
+
+    def explained(self, why: Explanation) -> Explanation:
+        """Why it does not run, with what helps a notebook where it is one."""
+        return why if self.notebook is None else of_notebook(why)
+
+
+def of_notebook(why: Explanation) -> Explanation:
+    """What to do for a notebook where that is something else than for a run, which waits for its Secrets for ever."""
+    if why.code != VALUE_NOT_THERE:
+        return why
+    return replace(why, do=MAKE_IT, step=None)
 
 
 def own_work_in(

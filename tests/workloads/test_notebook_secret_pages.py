@@ -185,6 +185,7 @@ def test_a_missing_secret_is_explained_with_what_a_notebook_does_about_it(
         ],
     )
     stuck["spec"] |= {"schedulingGates": [], "nodeName": "cpu-0"}
+    stuck["metadata"]["name"] = f"jupyter-ada--{server.name}---0a1b2c3d"
     copying.put(stuck)
     shown = words(browser(ada).get(f"/notebooks/{server.pk}"))
     assert MISSING in shown
@@ -196,6 +197,12 @@ def test_a_missing_secret_is_explained_with_what_a_notebook_does_about_it(
         MISSING,
         MAKE_IT,
     )
+    team = tenancy.team.slug
+    listed = words(browser(ada).get(f"/teams/{team}/work"))
+    assert MAKE_IT in listed
+    assert "run it again" not in listed
+    [line] = Caller(ada).get(f"work/{team}/").json()["work"]
+    assert (line["why"]["do"], line["why"]["step"]) == (MAKE_IT, None)
 
 
 def test_one_that_was_given_up_sends_nobody_to_the_platform_team(

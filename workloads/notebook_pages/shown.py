@@ -1,6 +1,6 @@
 """A notebook server as people look at it: how it stands, why it is not there yet, and when it ends."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -14,7 +14,6 @@ from notebooks.profiles.document import Document
 from notebooks.profiles.idle import Reclaim, idle_since, stops_at, unknown_since
 from notebooks.profiles.priority import priority_of
 from notebooks.servers.ending import documents_of, limit_of, threshold_of, use_of
-from notebooks.servers.missing_secrets import MAKE_IT
 from notebooks.servers.states import State
 from workloads.board import work_of_team
 from workloads.explanations import Explanation
@@ -22,8 +21,8 @@ from workloads.freshness import Seen
 from workloads.listing import State as WorkState
 from workloads.listing import Work
 from workloads.models import ClusterObject
+from workloads.own_work import of_notebook
 from workloads.reading.values import Object, part
-from workloads.reasons.containers import VALUE_NOT_THERE
 from workloads.runs.planning.queue_copies import queue_demand
 
 # What KubeSpawner writes on the pod of a server.
@@ -144,7 +143,7 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         server=server,
         hub=getattr(server.tenancy.cluster, "hub", None),
         document=document,
-        why=_of_notebook(work.why) if work is not None else None,
+        why=of_notebook(work.why) if work is not None else None,
         waits=work is not None and work.state == WorkState.WAITING,
         seen=seen,
         uncarried=uncarried,
@@ -154,13 +153,6 @@ def seen_server(server: NotebookServer, *, by: User, now: datetime) -> ServerSee
         else None,
         going_first=_going_first(server, priority_of(document)),
     )
-
-
-def _of_notebook(why: Explanation) -> Explanation:
-    """What to do for a notebook where that is something else than for a run, which waits for its Secrets for ever."""
-    if why.code != VALUE_NOT_THERE:
-        return why
-    return replace(why, do=MAKE_IT, step=None)
 
 
 def _going_first(server: NotebookServer, priority: int) -> int:
