@@ -27,12 +27,19 @@ def wait(portal: Portal, request: Mapping[str, Any]) -> Mapping[str, Any]:
             request = portal.get(f"requests/{request['id']}/", patient=True)
     except KeyboardInterrupt:
         progress.clear()
-        raise Ended(
-            f"Request {request['id']} stands as it was. To wait on: qm request {request['id']} --wait",
-            Code.INTERRUPTED,
-        ) from None
+        raise Ended(_stands(request), Code.INTERRUPTED) from None
+    except Ended as ended:
+        if ended.exit_code != Code.NOT_SIGNED_IN:
+            raise
+        progress.clear()
+        words = f"{ended.message}\n{_stands(request)}"
+        raise Ended(words, Code.NOT_SIGNED_IN) from None
     progress.clear()
     return request
+
+
+def _stands(request: Mapping[str, Any]) -> str:
+    return f"Request {request['id']} stands as it was. To wait on: qm request {request['id']} --wait"
 
 
 def ended(request: Mapping[str, Any]) -> None:

@@ -63,6 +63,10 @@ OPTIONS: Mapping[str, str] = {
 }
 
 
+# How each JWT begins, which Entra ID's tokens are and the portal's own are not.
+JWT = "Bearer eyJ"
+
+
 class Bearer(AuthBase):
     """The token; given as `auth`, because requests would put a password of ~/.netrc in its place otherwise."""
 
@@ -254,7 +258,7 @@ def refusal(response: requests.Response) -> Ended:
         detail
     ]
     if status == 401:
-        sentences.append("Make a token in the portal under Tokens, and run: qm login")
+        sentences.append(_advice(response))
     if code == "body_too_large":
         sentences.append(
             "A --script has at most 256 KiB: fetch a larger one with --git."
@@ -263,6 +267,17 @@ def refusal(response: requests.Response) -> Ended:
         sentences.append(f"The number of the call is {found['request_id']}.")
     again = status in AGAIN or (status, code) == (409, "in_flight")
     return Ended("\n".join(sentences), code_of(status), again=again, problem=code)
+
+
+def _advice(response: requests.Response) -> str:
+    """What to do about a token that is not taken: one of Entra ID lives for an hour, and qm gets none by itself."""
+    sent = str(response.request.headers.get("Authorization", ""))
+    if sent.startswith(JWT):
+        return (
+            "A token of Entra ID lives about an hour. Get a new one as you got this one, such as by az account "
+            "get-access-token, and give it as QM_TOKEN."
+        )
+    return "Make a token in the portal under Tokens, and run: qm login"
 
 
 def _sent_on(response: requests.Response) -> Ended:

@@ -155,9 +155,14 @@ class Wanted:
 
 @contextmanager
 def left_running(run: Run) -> Iterator[None]:
-    """Whoever interrupts is told that the run goes on."""
+    """Whoever interrupts is told that the run goes on; so is whose token is not taken any more meanwhile."""
     try:
         yield
+    except Ended as ended:
+        if ended.exit_code != Code.NOT_SIGNED_IN:
+            raise
+        goes_on = f"{run['name']} goes on. To wait on: qm wait {run['id']}"
+        raise Ended(f"{ended.message}\n{goes_on}", Code.NOT_SIGNED_IN) from None
     except KeyboardInterrupt:
         goes_on = f"goes on. To end it: qm stop {run['id']}"
         said = "is being stopped all the same." if run["stop_asked_at"] else goes_on

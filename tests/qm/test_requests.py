@@ -298,6 +298,20 @@ def test_whoever_stops_waiting_is_told_that_the_request_stands(
     )
 
 
+def test_a_token_that_ends_while_a_request_is_waited_for_says_that_it_stands(
+    portal: Misbehaving, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awaiting, "sleep", lambda _: None)
+    ended = problem(401, "not_authenticated", "It has expired.")
+    portal.answers["GET requests/17/"] = [Answer(body=WAITING), ended]
+    done = terminal("request", "17", "--wait")
+    assert done.exit_code == 4
+    assert "It has expired.\n" in done.stderr
+    assert done.stderr.endswith(
+        "Request 17 stands as it was. To wait on: qm request 17 --wait\n"
+    )
+
+
 def test_a_request_is_withdrawn_once_however_often_it_is_sent(
     portal: Misbehaving, terminal: Terminal, pauses: list[float]
 ) -> None:

@@ -623,6 +623,46 @@ def test_a_cluster_that_does_not_answer_is_told_at_once_and_only_a_follower_wait
     assert done.stderr.count("The cluster does not answer.") == 1
 
 
+OF_ENTRA = "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"
+
+
+@pytest.mark.parametrize(
+    ("token", "advice"),
+    [
+        pytest.param(
+            OF_ENTRA,
+            "A token of Entra ID lives about an hour. Get a new one as you got this one, such as by az account "
+            "get-access-token, and give it as QM_TOKEN.",
+            id="of Entra ID",
+        ),
+        pytest.param(
+            "qm_1a2b3c4d_secret",
+            "Make a token in the portal under Tokens, and run: qm login",
+            id="of the portal",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [("wait", "7"), ("logs", "7", "-f")])
+def test_a_token_that_ends_while_a_run_is_waited_for_leaves_it_running_and_says_so(
+    portal: Misbehaving,
+    terminal: Terminal,
+    pauses: list[float],
+    command: tuple[str, ...],
+    token: str,
+    advice: str,
+) -> None:
+    ended = problem(401, "not_authenticated", "It has expired.")
+    portal.says("GET runs/7/", {**RUN, "pods": []}, ended)
+
+    done = terminal(*command, QM_TOKEN=token)
+
+    assert done.exit_code == 4
+    assert done.stderr.endswith(
+        f"It has expired.\n{advice}\nbert-1a2b3c4d goes on. To wait on: qm wait 7\n"
+    )
+    assert len(pauses) == 1
+
+
 @pytest.mark.parametrize(
     "command",
     [
