@@ -32,6 +32,11 @@ SEEN = """() => {
     return !inside(box) || !(part.contains(on) || on?.contains(part));
   }).map((part) => part.className + ": " + JSON.stringify(part.getBoundingClientRect()));
 }"""
+# What of these has the bar of actions, or nothing, at the middle of its last line.
+HIDDEN = """(parts) => parts.filter((part) => {
+  const box = part.getBoundingClientRect();
+  return !part.contains(document.elementFromPoint(box.left + 8, box.bottom - 4));
+}).map((part) => part.className + ": " + part.innerText)"""
 CURRENT_IS_SEEN = """() => {
   const queue = document.querySelector("[data-queue]").getBoundingClientRect();
   const row = document.querySelector("[data-queue] [aria-current]").getBoundingClientRect();
@@ -149,6 +154,37 @@ def test_tiles_and_buttons_of_the_largest_samples_are_in_the_window(
         assert page.evaluate(CURRENT_IS_SEEN)
         assert page.evaluate("document.documentElement.scrollHeight") < 1600
         assert overflow(page) <= 0
+
+
+def test_what_decides_stands_above_the_bar_and_the_rest_is_read_by_scrolling(
+    open_page: Open, scene: Scene
+) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    page = open_page(scene.priya, f"/approvals/{ask(scene, 6).pk}/")
+    decides = page.locator(".triage__one > .grid").locator(
+        ".verdict__answer, .verdict > .rules > li, .hint, .change__row"
+    )
+    assert decides.count() == 7
+    assert decides.evaluate_all(HIDDEN) == []
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    for last in ("Lapses, if nobody has decided", "Comment"):
+        words = page.locator(".triage__one").get_by_text(last).first
+        assert words.evaluate_all(HIDDEN) == []
+
+
+@pytest.mark.parametrize(("size", "from_bottom"), [("desk", 40), ("phone", 100)])
+def test_what_a_key_leads_to_is_not_under_the_bar(
+    open_page: Open, scene: Scene, size: str, from_bottom: int
+) -> None:
+    page = open_page(scene.priya, f"/approvals/{ask(scene, 6).pk}/", size=size)
+    comment = page.locator("summary", has_text="Comment")
+    comment.evaluate(
+        "(it, far) => scrollBy(0, it.getBoundingClientRect().bottom - innerHeight + far)",
+        from_bottom,
+    )
+    assert comment.evaluate_all(HIDDEN) == ["link: Comment"]
+    comment.focus()
+    assert comment.evaluate_all(HIDDEN) == []
 
 
 def test_a_long_reason_is_cut_and_opens(
