@@ -46,7 +46,7 @@ def verdict_strip(verdict: Verdict) -> Context:
         "others": others,
         "holding": holding,
         "fold_words": " · ".join(counts),
-        "icon_name": VERDICTS.get(verdict["tone"], "info"),
+        "icon_name": verdict_icon(verdict["tone"]),
     }
 
 
@@ -123,7 +123,13 @@ def problem(
 @register.inclusion_tag("parts/message.html")
 def message(text: str, tone: str = "past") -> Context:
     """One line in a tone, as flash messages show it."""
-    return {"text": text, "tone": tone, "icon_name": VERDICTS.get(tone, "info")}
+    return {"text": text, "tone": tone, "icon_name": verdict_icon(tone)}
+
+
+@register.filter
+def verdict_icon(tone: str) -> str:
+    """The icon of an answer, as its strip has it."""
+    return VERDICTS.get(tone, "info")
 
 
 @register.filter

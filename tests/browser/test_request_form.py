@@ -103,6 +103,43 @@ def test_on_a_phone_it_is_sent_from_below_the_answer_too(
     expect(page.get_by_role("heading", level=1)).to_have_text("2 × A100 for Vision")
 
 
+# Whether something else is on top of its first line, such as what sticks to the bottom of a phone.
+COVERED = """(one) => {
+  const box = one.getBoundingClientRect();
+  return !one.contains(document.elementFromPoint(box.left + 8, box.top + 8));
+}"""
+
+
+def test_on_a_phone_the_answer_is_in_sight_while_the_fields_are_filled_in(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, NEW, size="phone")
+    line = page.locator("#answer-line").get_by_role("link")
+    expect(line).to_contain_text("Automatic")
+    page.get_by_label("GPUs", exact=True).fill("16")
+    expect(line).to_contain_text("People decide")
+    expect(line).to_contain_text(" in all")
+    expect(line).to_be_in_viewport(ratio=1)
+    expect(page.locator("#answer .verdict")).not_to_be_in_viewport()
+    # Each field that a key leads to stands above the line, and what the line says is told by the answer alone.
+    for field in page.locator("#ask :is(input, select, textarea):visible").all():
+        field.focus()
+        assert not field.evaluate(COVERED)
+    assert line.evaluate("(one) => one.closest('[aria-live], [role=status]')") is None
+    assert violations(page) == []
+    page.get_by_label("GPUs", exact=True).fill("0")
+    expect(line).to_contain_text("No answer yet")
+    line.click()
+    expect(page.locator("#answer .verdict")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#answer-said")).to_be_in_viewport(ratio=1)
+
+
+def test_beside_the_answer_no_line_repeats_it(open_page: Open, scene: Scene) -> None:
+    expect(open_page(scene.ada, NEW).locator("#answer-line")).to_be_hidden()
+    plain = open_page(scene.ada, NEW, size="phone", script=False)
+    expect(plain.locator("#answer-line")).to_be_hidden()
+
+
 def test_on_a_desk_it_is_sent_from_behind_the_last_field_too(
     open_page: Open, scene: Scene
 ) -> None:
