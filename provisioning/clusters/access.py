@@ -25,11 +25,13 @@ KUBELOGIN_CLIENT = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 class Held:
     """GPUs of a kind that the team holds here, and how a pod gets onto their nodes.
 
-    `growing` says what happens when too few of them are ready; empty where the pool does not grow.
+    `words` is what people call the kind. `growing` says what happens when too few of them are ready; empty where the
+    pool does not grow.
     """
 
     gpus: int
     kind: Kind
+    words: str
     growing: str = ""
 
     @property
@@ -45,7 +47,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Use:
-    """What somebody needs to know to run something."""
+    """What somebody needs to know to run something.
+
+    `logs` and `line` are commands: what the first job prints, and what of the namespace is in line.
+    """
 
     namespace: str
     queue_label: str
@@ -53,7 +58,18 @@ class Use:
     held: list[Held]
     job: str
     logs: str
+    line: str
     dashboards_url: str
+
+    @property
+    def sign_in(self) -> str:
+        """The commands that sign in, with one behind them that shows that they did; empty without an address."""
+        return f"{self.login}\nkubectl get pods" if self.login else ""
+
+    @property
+    def hand_in(self) -> str:
+        """The commands that create the first job from its file and follow what it prints."""
+        return f"kubectl apply --filename {NAME}.yaml\n{self.logs}"
 
 
 def use_of(tenancy: Tenancy) -> Use:
@@ -77,6 +93,7 @@ def use_of(tenancy: Tenancy) -> Use:
         # A pod of Volcano's is called after its job, its task and its number.
         logs=f"kubectl --namespace {tenancy.namespace} logs "
         f"{f'{NAME}-main-0' if with_volcano else f'job/{NAME}'} --follow",
+        line=f"kubectl --namespace {tenancy.namespace} get {'podgroups' if with_volcano else 'workloads'}",
         dashboards_url=tenancy.cluster.dashboards_url,
     )
 
@@ -87,6 +104,7 @@ def _held(tenancy: Tenancy) -> list[Held]:
         Held(
             quota["gpus"],
             Kind(row.name, row.resource, row.node_labels, row.node_taints or []),
+            row.words,
             _growing(row),
         )
         for quota in tenancy.spec.get("flavors", [])

@@ -53,6 +53,11 @@ def test_the_job_on_the_page_is_the_one_of_the_api_and_asks_for_what_is_held(
 ) -> None:
     shown = re.search(r'id="first-job">(.*?)</pre>', page(client, story), re.DOTALL)
     assert shown
+    copied = re.search(
+        r'data-copy="(apiVersion: .*?)">', page(client, story), re.DOTALL
+    )
+    assert copied
+    assert copied[1] == shown[1]
     told = Caller(story.ada).get(f"tenancies/{place().pk}/use/").json()
     assert shown[1].strip() == told["job"].strip()
     job = yaml.safe_load(told["job"])
@@ -83,6 +88,24 @@ def test_it_says_how_to_sign_in_once_the_cluster_has_an_address(
     assert f"--exec-arg={TENANT}" in shown
     assert f"--namespace={place().namespace}" in shown
     assert 'href="https://grafana.example.com/d/x"' in shown
+
+
+def test_everything_to_paste_has_a_button_and_a_kind_is_called_as_people_call_it(
+    client: Client, story: Scene
+) -> None:
+    change_cluster(
+        story.flavor.cluster_id,
+        values={"api_server": "https://train.example.com:443"},
+        by=story.priya,
+    )
+    shown = page(client, story)
+    # The body is text without entities here: what a <pre> shows, its button copies.
+    blocks = re.findall(r'<pre class="code"[^>]*>(.*?)</pre>', shown, re.DOTALL)
+    assert len(blocks) == 4
+    for block in blocks:
+        assert f'data-copy="{block}"' in shown
+    assert "For 2 × A100 80 GB" in shown
+    assert f"× {story.flavor.name}" not in shown
 
 
 def test_team_page_and_onboarding_lead_there(client: Client, story: Scene) -> None:
