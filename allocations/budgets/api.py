@@ -48,10 +48,10 @@ class CourseSerializer(serializers.Serializer[Any]):
 
     spent = _amount(help_text="By what was held so far.")
     held_to_end = _amount(
-        help_text="By the end of the month, if everything held and booked ends on its date."
+        help_text="Planned for the month: if everything held and booked ends on its date."
     )
     at_pace = _amount(
-        help_text="By the end of the month, if everything held now went on."
+        help_text="By the end of the month at this pace: if everything held now goes on."
     )
     used_up = serializers.DateTimeField(
         allow_null=True, help_text="Null when it lasts the month."

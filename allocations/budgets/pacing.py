@@ -45,9 +45,9 @@ class Holding:
 class Course:
     """One limit of a month, in USD or GPU-hours.
 
-    `held_to_end` is what the holdings will have taken by the end of the month if each ends on its date, with those that
-    begin later; `at_pace` what it will be if everything held now went on. `used_up` is when that passes the limit, None
-    when it lasts the month.
+    `held_to_end` is what is planned for the month: what the holdings will have taken by its end if each ends on its
+    date, with those that begin later; `at_pace` what it will be if everything held now goes on. `used_up` is when that
+    passes the limit, None when it lasts the month.
     """
 
     limit: Decimal

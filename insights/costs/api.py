@@ -39,7 +39,7 @@ class ChargedSerializer(serializers.Serializer[Line]):
     )
     spent_gpu_hours = _amount("The GPU-hours of that.", source="spent.gpu_hours")
     to_end_usd = _amount(
-        "By the end of the month, if everything held and booked ends on its date.",
+        "Planned for the month: if everything held and booked ends on its date.",
         source="to_end.usd",
     )
     to_end_gpu_hours = _amount("The GPU-hours of that.", source="to_end.gpu_hours")

@@ -210,7 +210,7 @@ def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
     if not month.is_over:
         figures.append(
             {
-                "label": "By the end of the month",
+                "label": "Planned for the month",
                 "value": usd(total.to_end.usd),
                 "note": "if everything held and booked ends on its date",
             }
@@ -229,7 +229,7 @@ def _figures(total: Line, month: Month, now: datetime) -> list[Figure]:
 def _columns(wanted: Wanted) -> Columns:
     columns: list[str | Column] = [wanted.by.words, _number(_spent(wanted.month))]
     if not wanted.month.is_over:
-        columns.append(_number("By the end"))
+        columns.append(_number("Planned"))
     if wanted.by == By.TEAM:
         columns.append(_number("Of its limit"))
     return [*columns, _number("GPU-hours"), _number("Idle")]

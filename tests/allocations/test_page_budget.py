@@ -1,5 +1,6 @@
 """A team's money by month: everybody of the team reads, platform leads set, nothing goes below what is set aside."""
 
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 import time_machine
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from allocations.budgets.months import months_from
 from allocations.models import Budget
@@ -115,6 +117,23 @@ def test_it_says_where_the_month_leads_and_that_it_is_close(
             f"80 % of {this:%B} is set aside. From 80 % of the money on, people decide what goes on top, unless the "
             "policy says otherwise." in said
         )
+
+
+def test_what_is_planned_is_one_sum_with_one_name_on_all_pages(
+    client: Client, scene: Scene
+) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor, gpus=2)
+    client.force_login(scene.ada)
+    told = set()
+    # Cents go by between one page and the next.
+    with time_machine.travel(timezone.now(), tick=False):
+        pages = [client.get(page) for page in (URL, "/costs/?team=vision")]
+    for page in pages:
+        said = " ".join(strip_tags(page.content.decode()).split())
+        told |= set(re.findall(r"Planned for the month (\S+) (if [^.]*? date)", said))
+    [(amount, condition)] = told
+    assert amount != "$0"
+    assert condition == "if everything held and booked ends on its date"
 
 
 def test_last_month_stands_there_as_over_with_its_ledger_and_is_not_set(

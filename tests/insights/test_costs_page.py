@@ -82,7 +82,7 @@ def test_the_month_under_way_is_told_with_its_end_and_its_limit(
     assert "Costs, November 2026" in found
     assert "Cost so far $48 until Fri 20 Nov, 12:00 UTC" in found
     assert (
-        "By the end of the month $96 if everything held and booked ends on its date"
+        "Planned for the month $96 if everything held and booked ends on its date"
         in found
     )
     assert "Vision $48 $96 < 1 % of $12,000 48 $0" in found
@@ -92,9 +92,7 @@ def test_what_is_booked_for_later_in_the_month_is_in_its_end_and_no_charge_yet(
     scene: Scene, priya: Client
 ) -> None:
     booked(scene, 1, start=NOW + DAY, end=NOW + 2 * DAY)
-    to_end = (
-        "By the end of the month $24 if everything held and booked ends on its date"
-    )
+    to_end = "Planned for the month $24 if everything held and booked ends on its date"
     assert to_end in words(priya)
     of_team = words(priya, f"{PAGE}?team=vision")
     assert to_end in of_team
@@ -109,7 +107,7 @@ def test_a_month_that_is_over_has_costs_and_no_end_to_come(
     found = words(priya, f"{PAGE}?month=2026-10&by=cost_centre")
     assert "Costs, October 2026" in found
     assert f"{scene.team.cost_centre} 1 team $48 48 $0" in found
-    assert "By the end" not in found
+    assert "Planned" not in found
 
 
 def test_a_team_is_told_charge_by_charge_with_its_requests(
