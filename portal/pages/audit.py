@@ -24,9 +24,9 @@ from accounts.roles import Permission
 from allocations.models import Allocation
 from audit.events import Kind
 from audit.models import Event, EventQuerySet, RefusalCount, verify
-from fleet.models import Cluster
+from fleet.models import Cluster, Flavor
 from portal.pages.audit_links import SEARCHABLE, Subjects
-from portal.pages.audit_words import in_one_line
+from portal.pages.audit_words import Kinds, in_one_line
 from portal.pages.sentences import sentence
 from ui.parts import Cell, Columns, Row
 
@@ -203,10 +203,11 @@ def show(request: HttpRequest, form: AuditFilter, *, status: int = 200) -> HttpR
     page = list(rows[: PAGE + 1])
     names = {team.pk: team for team in form.fields["team"].queryset}  # type: ignore[attr-defined]
     subjects, sees_all = Subjects(page, teams=names), user.may(Permission.SEE_AUDIT)
+    kinds = kinds_by_name()
     context = {
         "form": form,
         "columns": COLUMNS,
-        "rows": [_line(event, names, subjects) for event in page[:PAGE]],
+        "rows": [_line(event, names, subjects, kinds) for event in page[:PAGE]],
         "next": _older(request, page[PAGE - 1].seq) if len(page) > PAGE else "",
         "first": _older(request, None) if before else "",
         "is_wrong": bool(form.errors),
@@ -312,7 +313,14 @@ def _in_utc(day: date, at: time) -> datetime:
     return datetime.combine(day, at, tzinfo=UTC)
 
 
-def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:
+def kinds_by_name() -> Kinds:
+    """What people call each flavor, by its name in the log: clusters call the same kind alike; one query."""
+    return {flavor.name: flavor.kind for flavor in Flavor.objects.all()}
+
+
+def _line(
+    event: Event, teams: dict[int, Team], subjects: Subjects, kinds: Kinds
+) -> Row:
     team, about = teams.get(event.team_id or 0), subjects.of(event)
     title, who = sentence(event)
     sub = " · ".join(part for part in (f"event {event.seq}", who) if part)
@@ -331,13 +339,14 @@ def _line(event: Event, teams: dict[int, Team], subjects: Subjects) -> Row:
         "sub": f"{event.at:%Y}, UTC",
     }
     thing: Cell = {"text": about.text, "href": about.href}
-    return {"cells": [what, thing, where, {"text": _details(event, title)}, moment]}
+    details: Cell = {"text": _details(event, title, kinds)}
+    return {"cells": [what, thing, where, details, moment]}
 
 
-def _details(event: Event, title: str) -> str:
+def _details(event: Event, title: str, kinds: Kinds) -> str:
     if event.kind == Kind.MEMBERS_CHANGED:
         return ""  # all of it is said
-    text = in_one_line(event.details, title=title)
+    text = in_one_line(event.details, title=title, kinds=kinds)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

@@ -1,5 +1,6 @@
 """One audit event, whole: what happened, who did it, what it was about, what changed, and its place in the chain."""
 
+import json
 from typing import TypedDict
 
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +13,7 @@ from accounts.models import Team, User
 from audit import chain
 from audit.models import Event
 from portal.pages import audit_words
-from portal.pages.audit import seen_by
+from portal.pages.audit import kinds_by_name, seen_by
 from portal.pages.audit_links import whole
 from portal.pages.sentences import sentence
 from ui.parts import Fact
@@ -41,12 +42,14 @@ def event(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(seen_by(user), seq=pk)
     teams = {team.pk: team for team in Team.objects.visible_to(user)}
     title, _ = sentence(found)
+    kinds = kinds_by_name()
     context = {
         "event": found,
         "title": title,
         "facts": _facts(found, user, teams),
-        "changes": audit_words.changes(found.details),
-        "others": audit_words.others(found.details),
+        "changes": audit_words.changes(found.details, kinds),
+        "others": audit_words.others(found.details, kinds),
+        "kept": json.dumps(found.details, indent=2, ensure_ascii=False),
         "call": _call(found),
         "chain": _chain(found, user),
         "story": _story(found),

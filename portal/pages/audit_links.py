@@ -73,8 +73,11 @@ class Subjects:
         kinds = {event.subject_type for event in events}
         self._teams = teams
         self._clusters = (
-            {row.pk: row for row in Cluster.objects.all()} if "cluster" in kinds else {}
+            {row.pk: row for row in Cluster.objects.all()}
+            if kinds & {"cluster", "hub"}
+            else {}
         )
+        self._titles = {row.name: row.title for row in self._clusters.values()}
         self._flavors = (
             {row.pk: row for row in Flavor.objects.select_related("cluster")}
             if "flavor" in kinds
@@ -98,6 +101,9 @@ class Subjects:
         team = self._teams.get(pk if kind == "team" else event.team_id or 0)
         if kind == "team":
             return About("Team", _page_of(team))
+        if kind == "hub":
+            named = self._titles.get(event.subject_id, event.subject_id)
+            return About(f"{WORDS[kind]} {named}")
         if kind in OF_THE_TEAM:
             return About(WORDS[kind], _page_of(team))
         return About(_words(event), PAGES[kind](pk) if kind in PAGES and pk else "")

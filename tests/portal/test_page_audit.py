@@ -48,11 +48,11 @@ def test_members_see_what_happened_in_their_teams_alone(client: Client) -> None:
     happen(1, limit_usd="555")
     client.force_login(factories.person("Ada", teams=[vision]))
     page = text(client, "/audit/")
-    assert "limit USD 100" in page
-    assert "limit USD 999" not in page
-    assert "limit USD 555" not in page
+    assert "limit $100.00" in page
+    assert "limit $999.00" not in page
+    assert "limit $555.00" not in page
     assert f"/audit/?team={speech.slug}" not in page
-    assert "limit USD 999" not in text(client, f"/audit/?team={speech.slug}")
+    assert "limit $999.00" not in text(client, f"/audit/?team={speech.slug}")
 
 
 def test_it_is_narrowed_to_one_thing_by_its_number(client: Client) -> None:
@@ -63,12 +63,12 @@ def test_it_is_narrowed_to_one_thing_by_its_number(client: Client) -> None:
     client.force_login(factories.person("Ada", teams=[vision]))
     for about in ("request 12", "Request-12", "request #12", " request 0012 "):
         page = text(client, f"/audit/?{urlencode({'about': about})}")
-        assert "limit USD 100" in page, about
-        assert "limit USD 999" not in page
-        assert "limit USD 555" not in page
+        assert "limit $100.00" in page, about
+        assert "limit $999.00" not in page
+        assert "limit $555.00" not in page
     draft = text(client, "/audit/?about=policy+draft+12")
-    assert "limit USD 555" in draft
-    assert "limit USD 100" not in draft
+    assert "limit $555.00" in draft
+    assert "limit $100.00" not in draft
 
 
 def test_what_was_granted_under_a_request_is_about_it_too(client: Client) -> None:
@@ -170,9 +170,9 @@ def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert "Not yours." in text(client, "/audit/")
     assert "Not yours." in text(client, "/audit/?outcome=refused")
-    assert "limit USD" not in text(client, "/audit/?outcome=refused")
+    assert "limit $" not in text(client, "/audit/?outcome=refused")
     assert "Not yours." not in text(client, "/audit/?kind=budget.set")
-    assert "limit USD" not in text(client, "/audit/?q=mallory")
+    assert "limit $" not in text(client, "/audit/?q=mallory")
     assert "Not yours." not in text(client, "/audit/?team=vision")
     assert "Nothing like that happened." in text(
         client, "/audit/?q=nobody-of-this-name"

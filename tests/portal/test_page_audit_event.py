@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 import pytest
@@ -19,7 +21,14 @@ from audit.events import Kind
 from audit.log import record, refuse
 from audit.models import Event, RefusalCount
 from portal.pages import audit_export
-from portal.pages.audit_words import Changed, changes, in_one_line, label, others, plain
+from portal.pages.audit_words import (
+    Changed,
+    changes,
+    in_one_line,
+    in_words,
+    label,
+    others,
+)
 from tests import factories
 from tests.calling import Caller
 from web.spreadsheets import safe_cell
@@ -242,7 +251,7 @@ def details() -> Iterator[tuple[dict[str, object], list[Changed]]]:
     yield {"before": "new", "after": "trusted"}, [Changed("Value", "new", "trusted")]
     yield {"weight": 2, "weight_before": 1}, [Changed("Weight", "1", "2")]
     yield {"before": {"name": "A"}, "after": {"name": "B"}}, [Changed("Name", "A", "B")]
-    yield {"limit_usd": None, "limit_usd_before": "5"}, [Changed("Limit USD", "5", "")]
+    yield {"limit_usd": None, "limit_usd_before": "5"}, [Changed("Limit", "$5.00", "")]
     yield {"before": "x"}, []
 
 
@@ -250,21 +259,22 @@ def details() -> Iterator[tuple[dict[str, object], list[Changed]]]:
 def test_what_changed_is_found_however_it_was_written_down(
     given: dict[str, object], found: list[Changed]
 ) -> None:
-    assert changes(given) == found
+    assert changes(given, {}) == found
     if found:
-        assert others(given) == []
+        assert others(given, {}) == []
 
 
 def test_details_are_named_as_people_name_them() -> None:
-    assert label("limit_usd") == "Limit USD"
-    assert plain({"a_list": ["a", "b"], "x": True}) == "a list a; b, x yes"
+    assert label("limit_usd") == "Limit"
+    assert in_words("x", {"a_list": ["a", "b"], "x": True}, {}) == "a list a; b, x yes"
     [fact, odd] = others(
         {
             "until": "2026-11-28T18:00:00+00:00",
             "odd": "2026-99-99T18:00:00",
             "none": None,
             "where": "x",
-        }
+        },
+        {},
     )
     assert fact == {"label": "Until", "at": datetime(2026, 11, 28, 18, tzinfo=UTC)}
     assert odd["text"] == "2026-99-99T18:00:00"
@@ -280,9 +290,9 @@ def test_details_are_named_as_people_name_them() -> None:
     ],
 )
 def test_what_only_looks_like_a_moment_stands_as_it_was_written(text: str) -> None:
-    assert others({"name": text}) == [{"label": "Name", "text": text}]
-    assert in_one_line({"name": text}, title="") == f"name {text}"
-    [changed] = changes({"name_before": "cron", "name": text})
+    assert others({"name": text}, {}) == [{"label": "Name", "text": text}]
+    assert in_one_line({"name": text}, title="", kinds={}) == f"name {text}"
+    [changed] = changes({"name_before": "cron", "name": text}, {})
     assert changed.after == text
 
 
@@ -325,8 +335,8 @@ def test_a_refusal_says_each_sentence_once(
     reason: str, fields: object, line: str
 ) -> None:
     refused = {"reason": reason, "fields": fields, "status": 403}
-    assert in_one_line(refused, title="") == line
-    facts = [f"{fact['label'].lower()} {fact['text']}" for fact in others(refused)]
+    assert in_one_line(refused, title="", kinds={}) == line
+    facts = [f"{fact['label'].lower()} {fact['text']}" for fact in others(refused, {})]
     assert ", ".join(facts) == line
 
 
@@ -337,8 +347,8 @@ def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() 
         "limit_usd": "40000",
     }
     assert (
-        in_one_line(budget, title="Set the budget")
-        == "month 2026-11-01, limit USD 12000.00 → 40000"
+        in_one_line(budget, title="Set the budget", kinds={})
+        == "month November 2026, limit $12,000.00 → $40,000.00"
     )
     granted = {
         "what": "2 × A100",
@@ -348,16 +358,72 @@ def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() 
         "reason": "",
     }
     assert (
-        in_one_line(granted, title="2 × A100 given to the team")
-        == "GPUs 2, until 2026-12-03 00:00"
+        in_one_line(granted, title="2 × A100 given to the team", kinds={})
+        == "until Thu 3 Dec 2026, 00:00 UTC"
     )
-    assert in_one_line({"what": "acr"}, title="Gave access") == "what acr"
+    assert in_one_line({"what": "acr"}, title="Gave access", kinds={}) == "what acr"
     assert (
-        in_one_line({"owner_before": "Ada", "owner": None}, title="")
+        in_one_line({"owner_before": "Ada", "owner": None}, title="", kinds={})
         == "owner Ada → none"
     )
 
 
 def test_money_is_told_to_the_cent() -> None:
     freed = {"freed_usd": "1231.490000000000", "gpus": "2", "price": "3.6700"}
-    assert in_one_line(freed, title="") == "freed USD 1231.49, GPUs 2, price 3.6700"
+    assert (
+        in_one_line(freed, title="", kinds={}) == "freed $1,231.49, GPUs 2, price $3.67"
+    )
+
+
+@pytest.mark.parametrize(
+    ("details", "line"),
+    [
+        ({"gpus": {"a100-80gb": 2}}, "GPUs 2 × A100"),
+        (
+            {"flavor": "a100-80gb", "seat": "platform_leads"},
+            "flavor A100, seat platform leads",
+        ),
+        ({"flavor": "gone", "seat": None}, "flavor gone"),
+        ({"roles": ["platform_lead", "auditor"]}, "roles platform lead and auditor"),
+        (
+            {"answer": "people", "rules_not_met": ["gpus", "gpu_hours"]},
+            "answer people decide, rules not met GPUs and GPU hours",
+        ),
+        (
+            {"usd_per_hour": "7.3400", "reference": "request-6"},
+            "cost an hour $7.34, hold of request 6",
+        ),
+        (
+            {"reference": "request-6b", "month": "soon"},
+            "hold of request-6b, month soon",
+        ),
+        (
+            {"followed_by": [{"month": "2026-12-01", "limit_usd_before": "12000.00"}]},
+            "then also December 2026, limit before $12,000.00",
+        ),
+        (
+            {"count": 2, "asked": 2, "until": "soon", "asked_until": "soon"},
+            "until soon",
+        ),
+        ({"count": 2, "asked": 6, "usd": "a lot"}, "count 2, asked 6, cost a lot"),
+    ],
+)
+def test_a_line_says_things_as_pages_say_them(
+    details: dict[str, object], line: str
+) -> None:
+    assert in_one_line(details, title="", kinds={"a100-80gb": "A100"}) == line
+
+
+def test_what_is_kept_stands_one_click_away_as_it_is(auditor: Client) -> None:
+    kept = {"limit_usd_before": "12000.00", "limit_usd": "40000.00"}
+    event = happen(Kind.BUDGET_SET, **kept)
+    page = unescape(text(auditor, f"/audit/{event.seq}/"))
+    assert '<ins dir="auto">$40,000.00</ins>' in page
+    [block] = re.findall(r'<pre class="code"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    assert json.loads(block) == kept
+
+
+def test_a_hub_is_called_by_the_title_of_its_cluster(auditor: Client) -> None:
+    cluster = factories.cluster("training-eastus")
+    happen(Kind.HUB_UNREACHABLE, subject=("hub", cluster.name))
+    assert f"JupyterHub of {cluster.title}" in text(auditor, "/audit/")
