@@ -14,40 +14,59 @@ from django.utils.text import slugify
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# What the product shows, by the last part of its address; the guide itself has none.
-FOR_TEAMS: Mapping[str, str] = {
-    "": "guide/README.md",
-    "tenancy": "reference/tenancy.md",
-    "decisions": "explanation/decisions.md",
-    "ends": "explanation/ends.md",
-    "waiting": "explanation/waiting.md",
-    "templates": "how-to/keep-templates.md",
-    "profiles": "how-to/maintain-profiles.md",
-    "capacity": "how-to/capacity.md",
-    "quota-chain": "explanation/quota-chain.md",
-    "costs": "how-to/report-costs.md",
-    "compare-versions": "how-to/compare-versions.md",
-    "keep-service-levels": "how-to/keep-service-levels.md",
+# What the product shows, under what somebody wants to do, by the last part of its address; the guide itself has none.
+Group = Mapping[str, str]
+FOR_TEAMS: Mapping[str, Group] = {
+    "Get GPUs and keep them": {
+        "": "guide/README.md",
+        "decisions": "explanation/decisions.md",
+        "ends": "explanation/ends.md",
+        "tenancy": "reference/tenancy.md",
+    },
+    "Find out why work waits or fails": {
+        "waiting": "explanation/waiting.md",
+        "compare-versions": "how-to/compare-versions.md",
+        "keep-service-levels": "how-to/keep-service-levels.md",
+    },
+    "See what is there and what it costs": {
+        "quota-chain": "explanation/quota-chain.md",
+        "capacity": "how-to/capacity.md",
+        "costs": "how-to/report-costs.md",
+    },
 }
-FOR_LEADS: Mapping[str, str] = {
-    "unreachable-cluster": "how-to/unreachable-cluster.md",
-    "drift": "how-to/drift.md",
-    "maintain-a-cluster": "how-to/maintain-a-cluster.md",
-    "add-a-cluster": "how-to/add-a-cluster.md",
-    "add-a-flavor": "how-to/add-a-flavor.md",
-    "run-the-catalogue": "how-to/run-the-catalogue.md",
-    "change-the-policy": "how-to/change-the-policy.md",
-    "change-a-budget": "how-to/change-a-budget.md",
-    "prices": "how-to/prices.md",
-    "reserve-capacity": "how-to/reserve-capacity.md",
-    "connect-azure": "how-to/connect-azure.md",
-    "notices": "how-to/notices.md",
-    "webhooks": "how-to/start-automation-by-webhooks.md",
-    "offboard-a-team": "how-to/offboard-a-team.md",
-    "directory": "explanation/directory.md",
-    "watch-the-portal": "how-to/watch-the-portal.md",
+FOR_LEADS: Mapping[str, Group] = {
+    "Add clusters and keep them well": {
+        "add-a-cluster": "how-to/add-a-cluster.md",
+        "add-a-flavor": "how-to/add-a-flavor.md",
+        "maintain-a-cluster": "how-to/maintain-a-cluster.md",
+        "unreachable-cluster": "how-to/unreachable-cluster.md",
+        "drift": "how-to/drift.md",
+        "watch-the-portal": "how-to/watch-the-portal.md",
+    },
+    "Choose what teams can have": {
+        "run-the-catalogue": "how-to/run-the-catalogue.md",
+        "templates": "how-to/keep-templates.md",
+        "profiles": "how-to/maintain-profiles.md",
+        "change-the-policy": "how-to/change-the-policy.md",
+        "change-a-budget": "how-to/change-a-budget.md",
+        "offboard-a-team": "how-to/offboard-a-team.md",
+    },
+    "Work with Azure": {
+        "connect-azure": "how-to/connect-azure.md",
+        "reserve-capacity": "how-to/reserve-capacity.md",
+        "prices": "how-to/prices.md",
+        "directory": "explanation/directory.md",
+    },
+    "Tell people and programs": {
+        "notices": "how-to/notices.md",
+        "webhooks": "how-to/start-automation-by-webhooks.md",
+    },
 }
-PAGES: Mapping[str, str] = {**FOR_TEAMS, **FOR_LEADS}
+PAGES: Group = {
+    name: path
+    for group in (*FOR_TEAMS.values(), *FOR_LEADS.values())
+    for name, path in group.items()
+}
 # The pictures of these documents, by their names in docs/images.
 PICTURES = frozenset({"capacity.png", "chain.png", "limit.png", "reservation.png"})
 # What is shown elsewhere in the product.

@@ -7,7 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from portal.guide import PAGES, PICTURES, address_of, page_of, rendered
+from portal.guide import (
+    FOR_LEADS,
+    FOR_TEAMS,
+    PAGES,
+    PICTURES,
+    address_of,
+    page_of,
+    rendered,
+)
 from scripts.packages import ROOT
 from tests import factories
 from tests.pages import parsed
@@ -149,6 +157,25 @@ def test_a_cluster_in_trouble_leads_to_what_is_to_be_done(reader: Client) -> Non
         page = reader.get(address).content.decode()
         assert f'href="{address_of("unreachable-cluster")}"' in page
     assert "For platform leads" in reader.get("/help/").content.decode()
+
+
+def test_other_documents_stand_under_what_one_wants_to_do(reader: Client) -> None:
+    """Each of them once, and none that is shown already."""
+    groups = [*FOR_TEAMS.values(), *FOR_LEADS.values()]
+    assert sum(map(len, groups)) == len(PAGES)
+    assert max(map(len, groups)) <= 6
+    page = parsed(reader.get(address_of("drift")).content.decode())
+    more = next(
+        each
+        for each in page.walk()
+        if each.tag == "nav" and each.attrs.get("aria-labelledby") == "more-help"
+    )
+    heads = [each.words for each in more.walk() if each.tag == "h3"]
+    assert {*FOR_TEAMS, *FOR_LEADS} < {*heads}
+    shown = [each.attrs["href"] for each in more.walk() if each.tag == "a"]
+    assert sorted(shown) == sorted(
+        [address_of(name) for name in PAGES if name != "drift"] + ["/api/docs/"]
+    )
 
 
 def test_the_image_ships_what_help_shows() -> None:
