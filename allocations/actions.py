@@ -209,7 +209,7 @@ def _promise(flavor: Flavor, granted: Granted, *, going_on: int, now: datetime) 
         "cluster"
     )
     known = rows.get(pk=flavor.pk)
-    where = f"{flavor.kind} are free on {flavor.cluster.name}"
+    where = f"{flavor.kind} are free on {flavor.cluster.title}"
     needed = granted.gpus
     if not is_booked:
         if more and not known.take(more):

@@ -542,7 +542,7 @@ class Flavor(Row):
         ]
 
     def __str__(self) -> str:
-        return f"{self.words} · {self.cluster.name}"
+        return f"{self.words} · {self.cluster.title}"
 
     @property
     def is_spot(self) -> bool:

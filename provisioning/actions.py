@@ -72,9 +72,9 @@ def why_not_another(project: Project, cluster: Cluster, environment: str) -> str
         return ""
     words = f"{there.get_environment_display().lower()} of {project.slug}"
     if not there.is_here:
-        return f"{there.team.name}’s {words} is leaving {cluster.name}: restore it, or come again when it is gone."
+        return f"{there.team.name}’s {words} is leaving {cluster.title}: restore it, or come again when it is gone."
     return (
-        f"{there.team.name} has {words} on {cluster.name} already: {there.namespace}."
+        f"{there.team.name} has {words} on {cluster.title} already: {there.namespace}."
     )
 
 

@@ -241,7 +241,7 @@ def _as_shown(run: Pass, error: ConnectorError, *, seconds: float) -> ConnectorE
 
 def _no_answer(run: Pass, *, retry_after: float) -> TemporaryError:
     return TemporaryError(
-        f"{run.tenancy.cluster.name} does not answer.", retry_after=retry_after
+        f"{run.tenancy.cluster.title} does not answer.", retry_after=retry_after
     )
 
 

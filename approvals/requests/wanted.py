@@ -357,7 +357,7 @@ def _tenancy_on(
         named = next((row for row in there if row.namespace == namespace), None)
         if named is None:
             raise BadInput(
-                f"{team.name} has no such namespace on {cluster.name}.",
+                f"{team.name} has no such namespace on {cluster.title}.",
                 code="not_there",
                 field="namespace",
             )
@@ -369,7 +369,7 @@ def _tenancy_on(
     if len(open_ones) > 1:
         names = ", ".join(row.namespace for row in open_ones)
         raise BadInput(
-            f"{team.name} has several namespaces on {cluster.name}. Name one of them: {names}.",
+            f"{team.name} has several namespaces on {cluster.title}. Name one of them: {names}.",
             code="choose_namespace",
             field="namespace",
         )

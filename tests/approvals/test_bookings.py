@@ -187,6 +187,7 @@ def test_a_grant_of_now_that_would_break_a_promise_is_refused_under_the_lock(
     with pytest.raises(Conflict) as refused, transaction.atomic():
         grant(here, 2, until=NOW + 9 * DAY)
     assert refused.value.code == "not_enough_free"
+    assert f"A100 are free on {here.flavor.cluster.title} in" in refused.value.message
     assert here.allocated() == 0
 
 

@@ -197,6 +197,7 @@ def test_an_ask_names_the_namespace_where_there_are_several(
         "namespace",
     )
     assert second.namespace in refused.value.message
+    assert f"on {second.cluster.title}." in refused.value.message
 
 
 @pytest.mark.parametrize("namespace", ["default", "qm-vision-main-000000"])
@@ -206,6 +207,8 @@ def test_only_the_teams_own_namespaces_can_be_named(
     with pytest.raises(Refused) as refused:
         wanted(scene, "gpus", GPUS, namespace)
     assert (refused.value.code, refused.value.field) == ("not_there", "namespace")
+    title = scene.tenancy.cluster.title
+    assert refused.value.message == f"Vision has no such namespace on {title}."
 
 
 def test_what_leaves_is_no_choice(scene: Scene, second: Tenancy) -> None:

@@ -186,7 +186,7 @@ def test_the_team_comes_again_under_the_same_name(place: Place) -> None:
         "cluster": place.cluster,
         "project": place.tenancy.project,
     }
-    with pytest.raises(Conflict, match="is leaving training"):
+    with pytest.raises(Conflict, match="is leaving Training"):
         create_tenancy(**again, environment="dev", now=place.time)
     gone(place)
     new = factories.tenancy(place.tenancy.team, place.cluster)
