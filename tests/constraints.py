@@ -576,6 +576,10 @@ NAMED: Mapping[str, Attack] = {
     "a_service_is_of_a_known_tier": lambda w: add(service(w, tier="gold")),
     "a_service_has_one_row_a_day": lambda w: service_days(w, {}, {}),
     "no_more_requests_fail_than_there_are": lambda w: service_days(w, {"failed": 11}),
+    "a_run_begins_after_an_earlier_one": lambda w: only(run(w)).update(after=F("pk")),
+    "a_run_that_waits_for_another_is_not_sent": lambda w: run(
+        w, state="blocked", after=run(w), sent_at=NOW
+    ),
     "a_cause_is_that_of_a_failed_run": lambda w: only(run(w)).update(cause="disk"),
     "a_run_never_earns_money": lambda w: run(w, usd_per_hour="-1"),
     "a_run_that_runs_has_started": lambda w: only(run(w)).update(running_since=NOW),

@@ -115,7 +115,8 @@ class FailedRuns:
 def failed_runs(rows: RunQuerySet, *, now: datetime) -> FailedRuns:
     """Of these runs those that ended in the last days; three queries however many there are."""
     since = now - timedelta(days=DAYS)
-    ended = rows.filter(state__in=OVER, ended_at__gt=since).order_by()
+    # What was skipped waited for another run, and nothing of it was there to fail.
+    ended = rows.filter(state__in=OVER - {State.SKIPPED}, ended_at__gt=since).order_by()
     found = list(
         ended.filter(state__in=FAILED)
         .annotate(key=KEY)

@@ -23,9 +23,9 @@ from tests.workloads.test_runs import ASKED, follow, look_after, submit, there, 
 from tests.workloads.test_runs_page import FRAME, MOST_QUERIES
 from workloads.models import Attempt, ClusterObject, Run
 from workloads.runs import actions, attempts
+from workloads.runs.ending import end
 from workloads.runs.notices import ended_message
 from workloads.runs.pages.page import MOST_ATTEMPTS
-from workloads.runs.sending import end
 from workloads.runs.states import State
 from workloads.watching.kept import copy_of
 

@@ -20,9 +20,9 @@ from workloads.failures.signs import SIGNS, cause_in
 from workloads.models import KeptLog, Run
 from workloads.observed import Exit, Pod
 from workloads.reasons.starting import RECOVERING
+from workloads.runs.ending import end
 from workloads.runs.logs.causes import learn_cause
 from workloads.runs.logs.keeping import keep_of_ended
-from workloads.runs.sending import end
 from workloads.runs.states import State
 
 AT = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)

@@ -26,9 +26,9 @@ from workloads.gpu_use.overall import (
 from workloads.gpu_use.shares import Share, shares_of
 from workloads.models import ClusterObject, GpuUse, Run
 from workloads.runs import attempts
+from workloads.runs.ending import end
 from workloads.runs.notices import ended_message
 from workloads.runs.pods import pods_of
-from workloads.runs.sending import end
 from workloads.runs.states import State
 
 __all__ = ["copied", "running", "signed", "terminal"]

@@ -23,6 +23,7 @@ from tests.workloads.test_runs import ASKED, look_after, submit, until
 from workloads import tasks
 from workloads.models import ClusterObject, KeptLog, Run
 from workloads.runs import actions, attempts, following
+from workloads.runs.ending import end
 from workloads.runs.logs import keeping
 from workloads.runs.logs.keeping import (
     MAX_CHARACTERS,
@@ -33,7 +34,6 @@ from workloads.runs.logs.keeping import (
 )
 from workloads.runs.logs.reading import GONE, KEPT, KeptSource, Line
 from workloads.runs.pods import pods_of
-from workloads.runs.sending import end
 from workloads.runs.shown import NOT_KEPT
 from workloads.runs.states import State
 

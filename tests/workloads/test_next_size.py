@@ -23,6 +23,7 @@ from tests.workloads.test_runs_page import FRAME, MOST_QUERIES, client, form, pa
 from workloads.gpu_use.overall import Overall
 from workloads.models import GpuUse, Run
 from workloads.runs import attempts
+from workloads.runs.ending import end
 from workloads.runs.planning.pools import Pool, Recommended
 from workloads.runs.planning.right_size import (
     OwnKind,
@@ -34,7 +35,6 @@ from workloads.runs.planning.right_size import (
     smaller_kind,
     smaller_words,
 )
-from workloads.runs.sending import end
 from workloads.runs.states import State
 from workloads.templates.library import BY_SLUG
 

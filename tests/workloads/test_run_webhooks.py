@@ -11,7 +11,7 @@ from tests import factories
 from tests.calling import Caller
 from tests.scene import scene as make
 from tests.subscribed import last, subscribe, told
-from workloads.runs import sending
+from workloads.runs import ending
 from workloads.runs.states import State
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +25,8 @@ def test_the_end_of_every_run_is_told_once_however_short_it_was(
     now = timezone.now()
     run = factories.run(scene.tenancy, scene.ada, created_at=now - timedelta(minutes=1))
     subscribe(settings)
-    assert sending.end(run.pk, state, now=now, message="Exit code 1 of token=abc")
-    assert not sending.end(run.pk, state, now=now)
+    assert ending.end(run.pk, state, now=now, message="Exit code 1 of token=abc")
+    assert not ending.end(run.pk, state, now=now)
     assert told() == ["run.ended"]
     data, link = last(WebhookEvent.RUN_ENDED)
     assert link == f"/runs/{run.pk}"

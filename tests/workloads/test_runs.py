@@ -23,7 +23,7 @@ from tests.services.process import wait_until
 from tests.workloads.conftest import JOB, POD, Watched, is_read, is_seen, watching
 from web.refusals import BadValues, Conflict, NoRight, Refused
 from workloads.models import ClusterAbility, Run
-from workloads.runs import actions, following, sending
+from workloads.runs import actions, ending, following, sending
 from workloads.runs.planning.plan import Submission
 from workloads.runs.planning.queue_copies import queue_demand
 from workloads.runs.states import State
@@ -265,7 +265,7 @@ def test_who_started_a_run_that_never_began_is_told_of_its_end_at_once(
     watched: Watched, state: State
 ) -> None:
     run = submit(watched)
-    assert sending.end(run.pk, state, now=timezone.now())
+    assert ending.end(run.pk, state, now=timezone.now())
     told = Notice.objects.get(kind=NoticeKind.RUN_ENDED)
     assert told.person == watched.ada
     assert "last lines" not in told.message["sentence"], "there are none"
@@ -274,7 +274,7 @@ def test_who_started_a_run_that_never_began_is_told_of_its_end_at_once(
 def test_nobody_is_told_of_the_end_of_a_short_run_that_began(watched: Watched) -> None:
     run = submit(watched)
     Run.objects.filter(pk=run.pk).update(started_at=timezone.now())
-    assert sending.end(run.pk, State.FAILED, now=timezone.now())
+    assert ending.end(run.pk, State.FAILED, now=timezone.now())
     assert not Notice.objects.filter(kind=NoticeKind.RUN_ENDED).exists()
 
 

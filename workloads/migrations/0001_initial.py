@@ -10,6 +10,7 @@ from audit.append_only import append_only
 from audit.legal_moves import only_moves
 
 RUNS: dict[str, tuple[str, ...]] = {
+    "blocked": ("submitted", "stopped", "skipped", "gone"),
     "submitted": (
         "waiting",
         "starting",
@@ -28,6 +29,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "stopped": (),
     "refused": (),
     "gone": (),
+    "skipped": (),
 }
 
 
@@ -102,6 +104,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
+                            ("blocked", "Waits for another run"),
                             ("submitted", "Being sent"),
                             ("waiting", "Waiting"),
                             ("starting", "Starting"),
@@ -111,6 +114,7 @@ class Migration(migrations.Migration):
                             ("stopped", "Stopped"),
                             ("refused", "Refused by the cluster"),
                             ("gone", "Deleted on the cluster"),
+                            ("skipped", "Skipped"),
                         ],
                         default="submitted",
                         max_length=10,
@@ -144,6 +148,15 @@ class Migration(migrations.Migration):
                 ("stop_asked_at", models.DateTimeField(null=True)),
                 ("logs_kept_at", models.DateTimeField(null=True)),
                 ("end_told_by", models.DateTimeField(null=True)),
+                (
+                    "after",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="next_runs",
+                        to="workloads.run",
+                    ),
+                ),
                 (
                     "again_of",
                     models.ForeignKey(
@@ -223,6 +236,7 @@ class Migration(migrations.Migration):
                             (
                                 "state__in",
                                 [
+                                    "blocked",
                                     "submitted",
                                     "waiting",
                                     "starting",
@@ -232,6 +246,7 @@ class Migration(migrations.Migration):
                                     "stopped",
                                     "refused",
                                     "gone",
+                                    "skipped",
                                 ],
                             )
                         ),
@@ -243,7 +258,13 @@ class Migration(migrations.Migration):
                                 ("ended_at", None),
                                 (
                                     "state__in",
-                                    ["submitted", "waiting", "starting", "running"],
+                                    [
+                                        "blocked",
+                                        "submitted",
+                                        "waiting",
+                                        "starting",
+                                        "running",
+                                    ],
                                 ),
                             ),
                             models.Q(
@@ -255,6 +276,7 @@ class Migration(migrations.Migration):
                                         "finished",
                                         "gone",
                                         "refused",
+                                        "skipped",
                                         "stopped",
                                     ],
                                 ),
@@ -295,6 +317,28 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="a_stopped_run_was_asked_to_stop",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("after", None),
+                            ("after__lt", models.F("id")),
+                            _connector="OR",
+                        ),
+                        name="a_run_begins_after_an_earlier_one",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("state__in", ["blocked", "skipped"]), _negated=True
+                            ),
+                            models.Q(
+                                ("after__isnull", False),
+                                ("sent_at", None),
+                                ("started_at", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="a_run_that_waits_for_another_is_not_sent",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

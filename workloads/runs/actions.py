@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Q
@@ -15,8 +15,10 @@ from audit.log import record
 from fleet.models import Flavor
 from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, Conflict, NoRight
+from workloads.runs.after import live_after, refused_after
+from workloads.runs.ending import end, lock_followers
 from workloads.runs.enqueue import enqueue_on_commit
-from workloads.runs.models import Run
+from workloads.runs.models import Run, RunQuerySet
 from workloads.runs.planning.new_limit import NewLimit, checked_limit, new_limit_of
 from workloads.runs.planning.places import place_of
 from workloads.runs.planning.plan import Plan, Problem, Submission, plan
@@ -30,6 +32,7 @@ from workloads.runs.planning.resuming import (
 from workloads.runs.states import State
 from workloads.template_desk.offered import offered, withdrawn
 
+P = TypeVar("P", bound=Plan)
 # The namespace's quota has room for 200 Jobs; sweeps and what people make themselves need some of it.
 MAX_LIVE_RUNS = 150
 # Of a run that is larger than what its queue has itself: what others lend may do.
@@ -39,7 +42,8 @@ NOT_OF_THE_TEAM = "People of the team start its runs."
 
 def preview(tenancy_id: int, asked: Submission, *, by: User, key: str) -> Plan:
     """What `submit` would send with the same key, and what it would refuse. Raises NoRight, Conflict as `submit`."""
-    return _planned(_tenancy(tenancy_id, by=by), asked, by=by, key=key)
+    tenancy = _tenancy(tenancy_id, by=by)
+    return _with_before(_planned(tenancy, asked, by=by, key=key), tenancy, asked)
 
 
 @transaction.atomic
@@ -52,7 +56,9 @@ def submit(
     now: datetime,
     again_of: Run | None = None,
 ) -> Run:
-    """Keep a run that a worker sends at once. The same submission with the same key is the same run.
+    """Keep a run that a worker sends at once, or when the run that it begins after has finished.
+
+    The same submission with the same key is the same run.
 
     Raises NoRight for who is not of the team, Conflict where the team leaves the cluster or has too many runs, BadInput
     naming the field for whatever cannot run as it is.
@@ -76,7 +82,11 @@ def _keep(
     earlier = Run.objects.filter(tenancy=tenancy, name=found.name).order_by("pk").last()
     if earlier is not None:
         return _same(earlier, asked)
-    _refuse(tenancy, asked, found.problems)
+    # Until this one is kept, the other one does not end.
+    before = _before(Run.objects.locked(), tenancy, asked)
+    refused = refused_after(asked.after, before)
+    _refuse(tenancy, asked, [*found.problems, *refused])
+    is_blocked = before is not None and not before.is_over
     run = Run.objects.create(
         team=tenancy.team,
         tenancy=tenancy,
@@ -97,8 +107,12 @@ def _keep(
         created_at=now,
         requeue_at=now,
         again_of=again_of,
+        after=before,
+        state=State.BLOCKED if is_blocked else State.SUBMITTED,
     )
-    resumes: dict[str, Any] = {"resumes": run.again_of_id} if run.is_resumed else {}
+    others: dict[str, Any] = {"resumes": run.again_of_id} if run.is_resumed else {}
+    if before is not None:
+        others["after"] = before.pk
     record(
         Kind.RUN_SUBMITTED,
         actor=by.as_actor(),
@@ -109,10 +123,30 @@ def _keep(
         cluster=tenancy.cluster.name,
         namespace=tenancy.namespace,
         gpus=run.gpus,
-        **resumes,
+        **others,
     )
-    enqueue_on_commit(run.pk)
+    if not is_blocked:
+        enqueue_on_commit(run.pk)
     return run
+
+
+def _before(rows: RunQuerySet, tenancy: Tenancy, asked: Submission) -> Run | None:
+    """The run that has to finish first, among these; another team's is as one that does not exist."""
+    if asked.after is None:
+        return None
+    return rows.filter(team=tenancy.team_id, pk=asked.after).first()
+
+
+def _with_before(found: P, tenancy: Tenancy, asked: Submission) -> P:
+    """A plan with what is wrong with the run that has to finish first, and what that is called while it goes on."""
+    before = _before(Run.objects.all(), tenancy, asked)
+    refused = refused_after(asked.after, before)
+    goes_on = before is not None and not before.is_over
+    return replace(
+        found,
+        problems=[*found.problems, *refused],
+        after=before.title if before is not None and goes_on else "",
+    )
 
 
 def _same(earlier: Run, asked: Submission) -> Run:
@@ -163,11 +197,17 @@ def preview_again(
     """What `submit_again` would send with the same changes and key, and what differs from the run; raises as that."""
     run = Run.objects.get(pk=run_id)
     tenancy = _tenancy(run.tenancy_id, by=by)
-    return _changed(tenancy, run, _anew(run), changes, by=by, key=key)
+    found = _changed(tenancy, run, _anew(run), changes, by=by, key=key)
+    return _with_before(found, tenancy, found.asked)
 
 
 def _anew(run: Run) -> Submission:
-    return replace(submission_of(run.current_submission), resume_from="")
+    return replace(_once_more(run), resume_from="")
+
+
+def _once_more(run: Run) -> Submission:
+    """What a run was submitted with; it begins after another one only where that still goes on."""
+    return replace(submission_of(run.current_submission), after=live_after(run))
 
 
 def preview_resume(
@@ -177,7 +217,8 @@ def preview_resume(
     run = Run.objects.get(pk=run_id)
     tenancy = _tenancy(run.tenancy_id, by=by)
     _refuse_without_checkpoints(run)
-    return _resumed(tenancy, run, changes, by=by, key=key)
+    found = _resumed(tenancy, run, changes, by=by, key=key)
+    return _with_before(found, tenancy, found.asked)
 
 
 @transaction.atomic
@@ -198,12 +239,11 @@ def resume(
     tenancy = _locked(run.tenancy_id, by=by)
     if kept := run.checkpoints:
         # Two that go on from the same checkpoints at once would both find that nobody writes there.
-        in_folder = Q(pk=run.pk) | Q(submission__resume_from=kept)
-        list(
-            Run.objects.locked()
-            .filter(in_folder, tenancy=run.tenancy_id)
-            .order_by("pk")
-        )
+        in_folder = Q(submission__resume_from=kept, tenancy=run.tenancy_id)
+        # With the one that has to finish first, as all runs that anybody locks are locked in one order.
+        before = (changes or {}).get("after", run.after_id)
+        them = Q(pk=run.pk) | Q(pk=before, team=run.team_id) | in_folder
+        list(Run.objects.locked().filter(them).order_by("pk"))
         run.refresh_from_db()
     _refuse_without_checkpoints(run)
     found = _resumed(tenancy, run, changes or {}, by=by, key=key)
@@ -232,7 +272,7 @@ def _refuse_without_checkpoints(run: Run) -> None:
 def _resumed(
     tenancy: Tenancy, run: Run, changes: Mapping[str, Any], *, by: User, key: str
 ) -> ChangedPlan:
-    before = replace(submission_of(run.current_submission), resume_from=run.checkpoints)
+    before = replace(_once_more(run), resume_from=run.checkpoints)
     found = _changed(tenancy, run, before, changes, by=by, key=key)
     refused = refused_resume(before, found.asked, found, written=run.manifests)
     return replace(found, problems=[*found.problems, *refused])
@@ -269,7 +309,7 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
     """Ask for a run's end: it has its grace to write a last checkpoint, and its GPUs are free afterwards.
 
     Asked again while it ends, or once it has ended so, it is the same, but that a parked run is tried again. Raises
-    NoRight, and Conflict for a run that is over otherwise.
+    NoRight, and Conflict for a run that is over otherwise. What waits for another run ends at once.
     """
     run = Run.objects.locked().get(pk=run_id)
     if not may_stop(run.team_id, by):
@@ -285,6 +325,9 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
         )
     if is_asked and run.parked_at is None:
         return run
+    is_blocked = run.state == State.BLOCKED
+    if is_blocked:
+        lock_followers(run, all_of_them=True)
     if not is_asked:
         run.stop_asked_at, run.stop_asked_by = now, by
         about = ("run", run.pk)
@@ -299,6 +342,10 @@ def stop(run_id: int, *, by: User, now: datetime) -> Run:
     run.save(
         update_fields=["stop_asked_at", "stop_asked_by", "message", *run.retry(now=now)]
     )
+    if is_blocked:
+        # Nothing of it is on the cluster, and no worker ever looked at it.
+        end(run.pk, State.STOPPED, now=now)
+        return Run.objects.get(pk=run.pk)
     enqueue_on_commit(run.pk)
     return run
 

@@ -29,9 +29,10 @@ from workloads.reading.work import job_of, workload_of
 from workloads.reasons.sources import NEVER_FETCHED
 from workloads.reasons.stops import is_for_good, why_stopped
 from workloads.runs import attempts
+from workloads.runs.ending import end
 from workloads.runs.enqueue import enqueue_on_commit
 from workloads.runs.models import Attempt, Run
-from workloads.runs.sending import Clock, end
+from workloads.runs.sending import Clock
 from workloads.runs.states import State
 from workloads.templates.time_limits import timed_job
 from workloads.watching.kept import JOBS, kinds_of

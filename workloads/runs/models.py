@@ -48,11 +48,14 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         )
 
     def to_do(self) -> "RunQuerySet":
-        """Those that a worker has to do something for: to send, to stop, or to give another time limit."""
+        """Those that a worker has to do something for: to send, to stop, or to give another time limit.
+
+        For what waits for another run nobody has to, until that ends.
+        """
         return self.filter(
             Q(sent_at=None) | Q(stop_asked_at__isnull=False) | OTHER_LIMIT,
             ended_at=None,
-        )
+        ).exclude(state=State.BLOCKED)
 
     def due(self, now: datetime) -> "RunQuerySet":
         """Those for which a worker has to do something now, and nobody is at it."""
@@ -140,6 +143,10 @@ class Run(Row, Leased):
     again_of = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="repetitions"
     )
+    # The run of the same team that has to finish first; where that is over already, it was sent at once.
+    after = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="next_runs"
+    )
     # When the last lines of its pods were kept, after its end; null while they are not, and where nothing ever ran.
     logs_kept_at = models.DateTimeField(null=True)
     # By when its end is told at the latest, which waits for its log; null when it was told, and before it ended.
@@ -202,6 +209,16 @@ class Run(Row, Leased):
             models.CheckConstraint(
                 condition=~Q(state=State.STOPPED) | Q(stop_asked_at__isnull=False),
                 name="a_stopped_run_was_asked_to_stop",
+            ),
+            # None ever waits for itself, or for one that waits for it.
+            models.CheckConstraint(
+                condition=Q(after=None) | Q(after__lt=F("id")),
+                name="a_run_begins_after_an_earlier_one",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=[State.BLOCKED, State.SKIPPED])
+                | Q(after__isnull=False, sent_at=None, started_at=None),
+                name="a_run_that_waits_for_another_is_not_sent",
             ),
             models.CheckConstraint(
                 condition=Q(cause="") | Q(state=State.FAILED),

@@ -22,7 +22,7 @@ from reconciling import failpoints
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, Controller
 from reconciling.lease import Lease, LeaseLost
-from workloads.runs import attempts, telling
+from workloads.runs.ending import end
 from workloads.runs.enqueue import queue
 from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
@@ -227,39 +227,3 @@ def _end(lease: Lease[Run], state: State, *, now: datetime, message: str = "") -
     """End the run, unless another worker has taken it over."""
     if lease.release():
         end(lease.row.pk, state, now=now, message=message)
-
-
-@transaction.atomic
-def end(
-    run_id: int,
-    state: State,
-    *,
-    now: datetime,
-    message: str = "",
-    cause: str = "",
-    at: datetime | None = None,
-) -> bool:
-    """Write down how a run ended, once; False when it had ended. Those who are to know are told.
-
-    `cause` is the code of that for which its program failed; empty where it is not known, and where it did not fail.
-    """
-    run = Run.objects.locked().get(pk=run_id)
-    if run.is_over:
-        return False
-    run.state, run.message, run.cause = state, message[:600], cause
-    run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
-    ran = attempts.finished(run, at=run.ended_at)
-    if state is State.FAILED and not run.was_stopped_at_limit:
-        attempts.ended_with_last(run)
-    run.save(update_fields=["state", "message", "cause", "ended_at", *ran])
-    telling.tell_ended(run, now=now)
-    record(
-        Kind.RUN_ENDED,
-        actor=PORTAL,
-        subject=("run", run.pk),
-        team_id=run.team_id,
-        name=run.name,
-        state=str(state),
-        message=run.message or None,
-    )
-    return True

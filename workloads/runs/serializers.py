@@ -118,6 +118,12 @@ class SubmissionSerializer(StrictSerializer):
         child=SecretVariableSerializer(), required=False, max_length=MAX_SECRETS
     )
     topology = TopologySerializer(required=False, allow_null=True)
+    after = Integer(
+        min_value=1,
+        required=False,
+        allow_null=True,
+        help_text="A run of the team that has to finish before this one is sent. If it does not, this one is skipped.",
+    )
 
 
 class ChangesSerializer(StrictSerializer):
@@ -160,6 +166,12 @@ class ChangesSerializer(StrictSerializer):
         child=SecretVariableSerializer(), required=False, max_length=MAX_SECRETS
     )
     topology = TopologySerializer(required=False, allow_null=True)
+    after = Integer(
+        min_value=1,
+        required=False,
+        allow_null=True,
+        help_text="Left out, it begins after the same run as before where that goes on, and is sent at once otherwise.",
+    )
 
 
 class RunQuery(PageQuery):
@@ -481,6 +493,11 @@ class RunShortSerializer(serializers.Serializer[Run]):
     )
     limit_is_on_cluster = serializers.SerializerMethodField()
     again_of = serializers.IntegerField(source="again_of_id", allow_null=True)
+    after = serializers.IntegerField(
+        source="after_id",
+        allow_null=True,
+        help_text="The run that had to finish before this one was sent, or has to while it is `blocked`.",
+    )
     gpu_use = serializers.SerializerMethodField()
     why = serializers.SerializerMethodField()
 

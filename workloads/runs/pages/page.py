@@ -50,6 +50,7 @@ from workloads.runs.states import State
 from workloads.template_desk.offered import template_titles, template_words
 
 TONES = {
+    State.BLOCKED: "waiting",
     State.SUBMITTED: "moving",
     State.WAITING: "waiting",
     State.STARTING: "moving",
@@ -59,6 +60,7 @@ TONES = {
     State.STOPPED: "past",
     State.REFUSED: "bad",
     State.GONE: "past",
+    State.SKIPPED: "past",
 }
 IDLE_WORD = "Running, GPUs idle"
 # Of a run that is interrupted again and again the page tells of the last; the API of all.
@@ -221,6 +223,8 @@ def sentence_of(seen: RunSeen) -> str:
         return " ".join(filter(None, (run.end_words, why, run.advice)))
     if run.is_being_stopped:
         return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."
+    if run.state == State.BLOCKED:
+        return "It is sent to the cluster when the run that it waits for has finished."
     if run.sent_at is None:
         return (
             f"It is not on the cluster yet: {run.message}"

@@ -60,6 +60,8 @@ class Submission:
     resume_from: str = ""
     # {"level": …, "required": …}: how close its pods are, by a level of the flavor's topology.
     topology: Mapping[str, object] | None = None
+    # The number of a run of the team that has to finish before this one is sent.
+    after: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The same for a row, from which it can be submitted again."""
@@ -81,6 +83,7 @@ class Submission:
             ),
             **({"resume_from": self.resume_from} if self.resume_from else {}),
             **({"topology": dict(self.topology)} if self.topology else {}),
+            **({"after": self.after} if self.after is not None else {}),
         }
 
 
@@ -140,6 +143,8 @@ class Plan:
     # CPUs and memory of all its pods, and where in its queue they may come from.
     sizes: Sizes = field(default_factory=dict)
     rooms: Sequence[Room] = ()
+    # What the run is called that has to finish first; empty where nothing has to, or it has already.
+    after: str = ""
 
     @property
     def usd_at_limit(self) -> Decimal | None:

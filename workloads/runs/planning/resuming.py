@@ -20,6 +20,7 @@ FRAME: Mapping[str, str] = {
     "claims": "Volumes",
     "secrets": "Secrets",
     "topology": "Topology",
+    "after": "Begins after",
 }
 LONGEST_SHOWN = 200
 
@@ -112,7 +113,7 @@ def differences(
         after, priority=priority_of(plan.manifests) or after.priority or before.priority
     )
     found = [
-        _difference(name, label, getattr(before, name), getattr(after, name))
+        _difference(name, label, _in_frame(before, name), _in_frame(after, name))
         for name, label in FRAME.items()
     ]
     parameters = (
@@ -137,6 +138,11 @@ def differences(
         for name in dict.fromkeys((*before.variables, *after.variables))
     ]
     return [one for one in found if one is not None]
+
+
+def _in_frame(asked: Submission, name: str) -> object:
+    value = getattr(asked, name)
+    return f"run {value}" if name == "after" and value is not None else value
 
 
 def _difference(

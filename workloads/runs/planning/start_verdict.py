@@ -21,6 +21,10 @@ AT_ONCE = "It can start at once"
 WAITS = "It waits in line first"
 MAY_BE_STOPPED = "It may start, and be stopped for what waits"
 NOT_SHORT = Short()
+SENT_THEN = (
+    "It is sent to the cluster then, and takes its place in the line. "
+    "If that run does not finish, this one is skipped."
+)
 BACK_IN_LINE = "the run goes back to the line then"
 
 
@@ -29,8 +33,15 @@ def start_verdict_of_plan(
 ) -> Verdict:
     """Whether a run that can be sent starts at once, in a tenancy with its cluster; no cluster is asked.
 
-    Of a cluster that is silent, it is what was known before.
+    Of a cluster that is silent, it is what was known before. Of what waits for another run, nobody knows.
     """
+    if plan.after:
+        return {
+            "tone": "waiting",
+            "sentence": f"It begins when {plan.after} has finished",
+            "detail": SENT_THEN,
+            "rules": [],
+        }
     priority = priority_of(plan.manifests)
     wanted = flavor, plan.gpus
     demand = dated_demands(tenancy, [wanted], priority=priority, now=now)[wanted]
