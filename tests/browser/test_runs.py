@@ -53,6 +53,7 @@ def place(transactional_db: None) -> Place:
         started_at=now,
         message="Out of memory. " * 9,
     )
+    blocked = factories.run(tenancy, ada, title="Judge", state="blocked", after=waits)
     form = "/teams/vision/runs/new?template=single-node"
     pages = [
         "/teams/vision/runs",
@@ -60,6 +61,7 @@ def place(transactional_db: None) -> Place:
         form,
         f"/runs/{waits.pk}",
         f"/runs/{failed.pk}",
+        f"/runs/{blocked.pk}",
     ]
     return Place(ada, form, pages)
 
@@ -84,6 +86,26 @@ def test_the_answer_comes_while_typing(open_page: Open, place: Place) -> None:
     page.get_by_label("GPUs", exact=False).first.fill("2")
     expect(page.locator("#answer")).to_contain_text("An hour")
     assert violations(page) == []
+
+
+def test_what_begins_after_another_run_is_chosen_and_promises_no_start(
+    open_page: Open, place: Place
+) -> None:
+    page = open_page(place.ada, place.form)
+    for label, text in TYPED.items():
+        page.get_by_label(label, exact=True).fill(text)
+    expect(page.locator("#answer")).to_contain_text("It can start at once")
+    page.get_by_label("Begins after").select_option(index=1)
+    expect(page.locator("#answer")).to_contain_text("It begins when Judge has finished")
+    assert violations(page) == []
+    page.get_by_role("button", name="Start it").first.click()
+    page.get_by_role("link", name="Judge").click()
+    expect(page.locator("#progress")).to_contain_text("Then: Fine-tune BERT")
+    page.get_by_role("link", name="Run something after it").click()
+    page.get_by_role("link", name="Single node").first.click()
+    expect(page.get_by_label("Begins after")).to_contain_text("Judge")
+    chosen = Run.objects.get(title="Judge")
+    expect(page.get_by_label("Begins after")).to_have_value(str(chosen.pk))
 
 
 @pytest.mark.parametrize("comes_back", [True, False], ids=["comes-back", "stays"])

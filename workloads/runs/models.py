@@ -79,6 +79,10 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         over = Attempt.objects.filter(run=OuterRef("pk")).exclude(why="")
         return self.annotate(has_past=Exists(over))
 
+    def with_next(self) -> "RunQuerySet":
+        """With `has_next`: whether others begin after it, so that a page need not ask for them."""
+        return self.annotate(has_next=Exists(Run.objects.filter(after=OuterRef("pk"))))
+
     def listed(self) -> "RunQuerySet":
         """Described, without what only a run's own page shows: a pasted script stands in both of these."""
         return self.described().defer("submission", "manifests")

@@ -10,6 +10,7 @@ from provisioning.desired import priorities
 from ui.parts import Lack
 from web.fields import StrictForm, WholeNumberField, set_choices
 from web.names import LONGEST_NAME
+from workloads.runs.models import Run
 from workloads.runs.pages.secrets_field import SecretsField, written
 from workloads.runs.planning.plan import (
     Place,
@@ -107,6 +108,11 @@ class RunForm(StrictForm):
         help_text="Closer nodes exchange faster, and may have to be waited for.",
     )
     priority = forms.ChoiceField(label="Priority", required=False)
+    after = forms.ChoiceField(
+        label="Begins after",
+        required=False,
+        help_text="It is sent when that run has finished, and skipped if that one does not finish.",
+    )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
 
     def __init__(
@@ -118,8 +124,12 @@ class RunForm(StrictForm):
         volumes: Sequence[str],
         resumes: Mapping[str, Any] | None = None,
         folder: str = "",
+        earlier: Sequence[Run] = (),
     ) -> None:
-        """`resumes` is what the run was submitted with whose checkpoints, in `folder`, this one goes on from."""
+        """`resumes` is what the run was submitted with whose checkpoints, in `folder`, this one goes on from.
+
+        `earlier` are the runs that it may begin after.
+        """
         super().__init__(data, label_suffix="")
         self.template, self.place, self.resumes = template, place, resumes
         for one in template.parameters:
@@ -147,6 +157,7 @@ class RunForm(StrictForm):
         titles = [(name, priorities.title(name)) for name in place.priorities]
         set_choices(self, "priority", titles)
         self._offer_topology(place, template)
+        self._offer_earlier(earlier)
         self.fields["claims"].help_text = (
             "One in a line: its name, a colon and where it is mounted, such as "
             f"{' or '.join(f'{name}:/data' for name in volumes)}. Behind it, :ro for one that is only read."
@@ -188,6 +199,17 @@ class RunForm(StrictForm):
                 *((topology_key(one), level_words(one)) for one in ways),
             ],
         )
+
+    def _offer_earlier(self, earlier: Sequence[Run]) -> None:
+        """Offer the runs that it may begin after; without any there is no such field."""
+        if not earlier:
+            del self.fields["after"]
+            if not self.data.get("after"):
+                # It comes from a form that was opened while one ran.
+                self.also = self.also | {"after"}
+            return
+        offered = [(str(one.pk), earlier_words(one)) for one in earlier]
+        set_choices(self, "after", [("", "No other run"), *offered])
 
     @property
     def numbers(self) -> list[str]:
@@ -269,6 +291,7 @@ class RunForm(StrictForm):
             variables=said["variables"] or {},
             secrets=said["secrets"] or (),
             topology=_topology_in(said.get("topology", "")),
+            after=int(said["after"]) if said.get("after") else None,
         )
 
     @property
@@ -285,6 +308,7 @@ class RunForm(StrictForm):
             "claims": asked.claims,
             "secrets": asked.secrets,
             "topology": asked.topology,
+            "after": asked.after,
             "values": {**dict.fromkeys(kept["values"]), **asked.values},
             "variables": {**dict.fromkeys(kept["variables"]), **asked.variables},
         }
@@ -460,6 +484,11 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else ""
     return shlex.join(value) if isinstance(value, list | tuple) else str(value)
+
+
+def earlier_words(run: Run) -> str:
+    """A run as the form offers it to begin after."""
+    return f"{run.title}, run {run.pk}: {run.word.lower()}"
 
 
 def pool_words(pool: Pool, *, with_memory: bool = False) -> str:

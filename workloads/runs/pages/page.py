@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.urls import reverse
 
 from accounts.models import User
@@ -65,6 +66,7 @@ TONES = {
 IDLE_WORD = "Running, GPUs idle"
 # Of a run that is interrupted again and again the page tells of the last; the API of all.
 MOST_ATTEMPTS = 20
+MOST_NEXT_RUNS = 20
 ANEW = "The limit begins anew each time that it is preempted."
 SENT_BACK = "Sent back to the line by its queue"
 
@@ -107,6 +109,14 @@ class RunLine:
     word: str
     team: str
     sub: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """The run that another one waits for, if any, and those that begin after it."""
+
+    waits_for: Link | None
+    then: Sequence[Link]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +244,25 @@ def sentence_of(seen: RunSeen) -> str:
     if seen.why is None:
         return "The portal is about to see it on the cluster."
     return seen.why.what
+
+
+def before_and_after(run: Run) -> Neighbours:
+    """The run that one waits for, and those that begin after it, the first ones; no query without (`with_next`)."""
+    is_blocked = run.state == State.BLOCKED
+    if not is_blocked and not getattr(run, "has_next", True):
+        return Neighbours(waits_for=None, then=())
+    near = Q(after=run)
+    if is_blocked:
+        near |= Q(pk=run.after_id)
+    rows = Run.objects.filter(near).order_by("pk").only("title", "after")
+    found = [*rows[: MOST_NEXT_RUNS + 1]]
+    links: dict[bool, list[Link]] = {True: [], False: []}
+    for one in found:
+        href = reverse("run", args=[one.pk])
+        links[one.after_id == run.pk].append({"label": one.title, "href": href})
+    return Neighbours(
+        waits_for=next(iter(links[False]), None), then=links[True][:MOST_NEXT_RUNS]
+    )
 
 
 def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
@@ -436,6 +465,11 @@ def facts_of(run: Run) -> list[Fact]:
         rows.append({"label": "Secrets", "text": names})
     if run.checkpoints:
         rows.append({"label": "Checkpoints", "copyable": run.checkpoints})
+    if run.after_id is not None:
+        href = reverse("run", args=[run.after_id])
+        rows.append(
+            {"label": "Begins after", "text": f"run {run.after_id}", "href": href}
+        )
     if run.again_of_id is not None:
         rows.append(
             {

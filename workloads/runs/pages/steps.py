@@ -13,6 +13,7 @@ from fleet.names import flavor_key
 from provisioning.models import Tenancy
 from ui.parts import Link, Wait
 from workloads.explanations import Action, Explanation, Step
+from workloads.runs.models import Run
 
 # What a step may say of a run, under the names of the form's inputs.
 FILLED_IN = ("flavor", "gpus", "nodes")
@@ -128,6 +129,12 @@ def again_link(
         **changed,
     }
     return f"{reverse('run-new', args=[team])}?{urlencode(query)}"
+
+
+def next_link(run: Run) -> str:
+    """The templates, for a run that begins when this one has finished."""
+    query = urlencode({"place": run.tenancy_id, "after": run.pk})
+    return f"{reverse('run-new', args=[run.team.slug])}?{query}"
 
 
 def resume_link(team: str, run: int) -> str:

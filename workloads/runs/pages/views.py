@@ -34,6 +34,7 @@ from ui.parts import Empty
 from web.downloads import PLAIN, text_file
 from web.refusals import BadInput, NoRight, Refused
 from workloads.runs import actions
+from workloads.runs.after import live_after, offered_before
 from workloads.runs.logs.reading import MAX_KEPT, PLACE, read_log
 from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
@@ -42,7 +43,7 @@ from workloads.runs.pages import page
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.mending import mending_of
 from workloads.runs.pages.next_size import next_size_of
-from workloads.runs.pages.steps import FILLED_IN, again_link, resume_link
+from workloads.runs.pages.steps import FILLED_IN, again_link, next_link, resume_link
 from workloads.runs.planning.early_stops import early_stop_words
 from workloads.runs.planning.places import claims_of, open_to, place_of
 from workloads.runs.planning.plan import Place, Plan
@@ -130,7 +131,7 @@ def run_preview(request: HttpRequest, slug: str) -> HttpResponse:
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """A run: its state and the reason for it, its story, pods, log and cost; renews itself until it is over."""
     user, now = visitor(request), timezone.now()
-    rows = Run.objects.visible_to(user).described().with_past()
+    rows = Run.objects.visible_to(user).described().with_past().with_next()
     found = get_object_or_404(rows, pk=pk)
     seen = seen_run(found, by=user, now=now)
     is_member = found.team_id in user.team_ids
@@ -149,6 +150,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "tone": page.run_tone(found),
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
+        "near": page.before_and_after(found),
         "figures": page.figures_of(seen, use, now),
         "keeps_advice": keeps_advice,
         "next_size": []
@@ -169,6 +171,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "may_read": may_stop,
         "again": again_link(found.team.slug, found.pk),
         "resume": resume_link(found.team.slug, found.pk),
+        "next": next_link(found),
         "may_resume": found.is_over
         and found.started_at is not None
         and bool(found.checkpoints),
@@ -187,7 +190,7 @@ def runs(request: HttpRequest, slug: str) -> HttpResponse:
     team = get_object_or_404(Team.objects.visible_to(user), slug=slug)
     rows = Run.objects.filter(team=team).listed()
     before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 18:
+    if _is_number(before):
         rows = rows.filter(pk__lt=int(before))
     found = list(rows[: MOST_ROWS + 1])
     shown = found[:MOST_ROWS]
@@ -377,6 +380,11 @@ def _stream_of_refusal(refusal: Refused) -> HttpResponse:
     )
 
 
+def _is_number(text: str) -> bool:
+    """Whether an address or a form names a row by it."""
+    return text.isascii() and text.isdigit() and len(text) < 18
+
+
 class _Chosen:
     """What the address chooses: the team's namespace, the template, and the run whose values fill the form in."""
 
@@ -399,6 +407,12 @@ class _Chosen:
             self.tenancies
         )
         self.moved = self._moved(wanted) if wanted not in by_pk else ""
+        self.before = live_after(self.again) if self.again else None
+        named = {request.POST.get("after", ""), asked.get("after", "")}
+        named.add(str(self.before or ""))
+        self.earlier = offered_before(
+            team.pk, named=[int(one) for one in named if _is_number(one)]
+        )
         slug = asked.get("template", "") or (self.again.template if self.again else "")
         self.slug = slug
         self.given = {key: str(value) for key, value in asked.items()}
@@ -410,7 +424,7 @@ class _Chosen:
         )
 
     def _run(self, pk: str) -> Run | None:
-        if not (pk.isascii() and pk.isdigit() and len(pk) < 18):
+        if not _is_number(pk):
             return None
         rows = Run.objects.select_related("tenancy__cluster")
         return rows.filter(team=self.team, pk=int(pk)).first()
@@ -462,7 +476,7 @@ class _Chosen:
         """The same page for another place or template, filled in from the same run."""
         kept = {
             name: self.given[name]
-            for name in ("again", "resume")
+            for name in ("again", "resume", "after")
             if self.given.get(name)
         }
         chosen = {"place": tenancy.pk if tenancy else ""} | (
@@ -496,6 +510,7 @@ class _Chosen:
             volumes=self.volumes,
             resumes=self.resumed.current_submission if self.resumed else None,
             folder=kept,
+            earlier=self.earlier,
         )
 
     def plan(self, form: RunForm) -> Plan:
@@ -526,9 +541,15 @@ class _Chosen:
         assert self.place is not None  # noqa: S101
         given = self.given
         if self.again:
-            changed = {name: given[name] for name in FILLED_IN if name in given}
-            given = starts_again(self.again.current_submission) | changed
-        return starts(self.template, self.place, given)
+            names = (*FILLED_IN, "after")
+            changed = {name: given[name] for name in names if name in given}
+            before = {"after": str(self.before)} if self.before else {}
+            given = starts_again(self.again.current_submission) | before | changed
+        found = starts(self.template, self.place, given)
+        if found.get("after") not in {str(one.pk) for one in self.earlier}:
+            # The link names one that is not the team's.
+            found.pop("after", None)
+        return found
 
     @property
     def context(self) -> dict[str, object]:
