@@ -52,6 +52,7 @@ OPTIONS: Mapping[str, str] = {
             "template",
             "script",
             "priority",
+            "after",
             "checkpoint",
             "team",
             "namespace",

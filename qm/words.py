@@ -121,6 +121,8 @@ def reason(run: Mapping[str, Any]) -> str:
         said = plain(run["message"])
     elif run["stop_asked_at"]:
         said = "It is being stopped."
+    elif run["state"] == "blocked":
+        said = waits_for(run)
     else:
         said = plain(found.get("what")) if found.get("code") != "running" else ""
     return (
@@ -197,13 +199,19 @@ def why(run: Mapping[str, Any]) -> str:
         over = (
             f"{run['state'].capitalize()} at {moment(run['ended_at'])}."
             if run["is_over"]
-            else "It is being sent."
+            else waits_for(run) or "It is being sent."
         )
         return "\n".join([over, *outcome(run)])
     what = f"{found['what']} (since {moment(found['since'])})"
     return "\n".join(
         plain(one) for one in (what, found["line"], found["when"], found["do"]) if one
     )
+
+
+def waits_for(run: Mapping[str, Any]) -> str:
+    """Which run has to finish before this one is sent; empty where none has to."""
+    is_blocked = run["state"] == "blocked"
+    return f"It begins when run {run['after']} has finished." if is_blocked else ""
 
 
 def progress(run: Mapping[str, Any]) -> str:
@@ -213,6 +221,7 @@ def progress(run: Mapping[str, Any]) -> str:
     found = run["why"] or {}
     parts = (
         f"{run['name']}: {run['state']}.",
+        waits_for(run),
         *(found.get(each, "") for each in ("what", "line", "when")),
     )
     return plain(" ".join(filter(None, parts)))

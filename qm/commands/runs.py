@@ -12,6 +12,7 @@ from qm.commands.options import as_json, limited, of_team, one_run, portal
 from qm.endings import Ended
 
 STATES = (
+    "blocked",
     "submitted",
     "waiting",
     "starting",
@@ -21,6 +22,7 @@ STATES = (
     "stopped",
     "refused",
     "gone",
+    "skipped",
 )
 # How the portal refuses to stop what has ended.
 RUN_IS_OVER = "run_is_over"
@@ -117,6 +119,7 @@ def show(run: str, is_json: bool) -> None:
             "goes on from" if found.get("is_resumed") else "same as",
             found.get("again_of"),
         ),
+        ("begins after", found.get("after")),
         ("checkpoints", found.get("checkpoints")),
         ("submitted", words.moment(found["created_at"])),
         ("started", words.moment(found["started_at"])),

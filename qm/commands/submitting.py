@@ -147,6 +147,14 @@ from qm.sending import sent
     help="Where the program keeps checkpoints, on a volume.",
 )
 @click.option(
+    "--after",
+    "before",
+    metavar="RUN",
+    default="",
+    shell_complete=completing.runs,
+    help="It begins when this run has finished, and is skipped if that does not finish.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Price, whether it waits, and what stands in its way; nothing is submitted.",
@@ -165,7 +173,12 @@ from qm.sending import sent
 @waiting
 @click.argument("program", nargs=-1)
 def train(
-    program: tuple[str, ...], wait: bool, follow: bool, is_json: bool, **given: Any
+    program: tuple[str, ...],
+    before: str,
+    wait: bool,
+    follow: bool,
+    is_json: bool,
+    **given: Any,
 ) -> None:
     """Submit a run. PROGRAM and its arguments stand behind --, and follow the script where there is one."""
     refuse_both(follow, is_json)
@@ -176,6 +189,8 @@ def train(
         places=api.get("places/")["results"],
         templates=api.get("templates/")["results"],
     )
+    if before:
+        body["after"] = run_of(api, before)["id"]
     if given["dry_run"] or given["manifest"]:
         return _preview(
             api,

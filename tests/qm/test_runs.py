@@ -320,6 +320,52 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
     assert "worker" in busy.terminal("show", first).stdout
 
 
+def test_one_that_begins_after_another_says_so_and_is_waited_for_to_its_end(
+    busy: Signed,
+) -> None:
+    first = busy.terminal(*SHORT).stdout.strip()
+    number = Run.objects.get(name=first).pk
+    later = [*SHORT[: SHORT.index("--name")], "--after", first, "--name", "Evaluate"]
+    program = SHORT[SHORT.index("Fine-tune BERT") + 1 :]
+    dry = cells(busy.terminal(*later, "--dry-run", *program).stdout)
+    assert any(
+        line.startswith("start It begins when Fine-tune BERT has finished. ")
+        for line in dry
+    )
+    second = busy.terminal(*later, *program).stdout.strip()
+    said = f"It begins when run {number} has finished."
+    [listed] = [line for line in cells(busy.terminal("list").stdout) if second in line]
+    assert " blocked " in listed
+    assert listed.endswith(said)
+    shown = cells(busy.terminal("show", second).stdout)
+    assert f"begins after {number}" in shown
+    assert said in shown
+    assert busy.terminal("why", second).stdout.strip() == said
+    waited = busy.terminal("wait", second)
+    assert waited.exit_code == 0, waited.stderr
+    assert f"{second}: blocked. {said}" in waited.stderr
+    assert f"{second}: finished after" in waited.stderr
+    assert Run.objects.get(pk=number).state == "finished"
+
+
+def test_what_would_begin_after_a_run_that_was_stopped_is_refused_by_its_option(
+    signed: Signed,
+) -> None:
+    first = signed.terminal(*SHORT).stdout.strip()
+    after = [*TRAIN, "--after", first]
+    second = signed.terminal(*after, "--", "evaluate.py").stdout.strip()
+    Run.objects.filter(name=first).update(
+        state="gone", ended_at=timezone.now(), message="It is gone."
+    )
+    refused = signed.terminal(*after, "--", "evaluate.py")
+    assert refused.exit_code == 3
+    assert "--after: Run " in refused.stderr
+    assert "did not finish: deleted on the cluster." in refused.stderr
+    assert signed.terminal(*TRAIN, "--after", "none", "--", "x.py").exit_code == 6
+    signed.terminal("stop", second)
+    assert Run.objects.get(name=second).state == "stopped"
+
+
 def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints")
     first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
