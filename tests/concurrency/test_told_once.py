@@ -20,7 +20,7 @@ from tests import factories
 from tests.concurrency.together import held_up
 from tests.scene import scene as make
 from web.refusals import Conflict
-from workloads.runs import sending, telling
+from workloads.runs import ending, telling
 from workloads.runs.states import State
 
 KIND = NoticeKind.REQUEST_WAITING
@@ -90,7 +90,7 @@ def test_an_end_that_waited_for_its_log_is_told_once() -> None:
         running_since=now - timedelta(hours=1),
         state=State.RUNNING,
     )
-    sending.end(run.pk, State.FAILED, now=now)
+    ending.end(run.pk, State.FAILED, now=now)
     tell_of_it = partial(telling.tell_waiting, run.pk, now=now)
     held_up(tell_of_it, by=tell_of_it)
     assert Notice.objects.filter(kind=NoticeKind.RUN_ENDED).count() == 1

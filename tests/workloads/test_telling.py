@@ -19,7 +19,7 @@ from workloads import tasks
 from workloads.failures.causes import Code
 from workloads.models import Run
 from workloads.reasons.limits import AT_LIMIT
-from workloads.runs import sending, telling
+from workloads.runs import ending, telling
 from workloads.runs.logs import keeping
 from workloads.runs.states import State
 
@@ -69,7 +69,7 @@ def test_a_log_that_does_not_come_delays_what_is_told_for_five_minutes_at_most(
     subscribe(settings)
     now = timezone.now()
     run = ran_for_an_hour(now)
-    sending.end(run.pk, State.FAILED, now=now, cause=Code.WORKERS)
+    ending.end(run.pk, State.FAILED, now=now, cause=Code.WORKERS)
     telling.tell_overdue(now=now + telling.LONGEST_WAIT - MOMENT)
     assert told() == []
     assert mails() == []
@@ -98,7 +98,7 @@ def test_an_end_of_which_a_log_tells_no_more_is_told_at_once(
     now = timezone.now()
     run = ran_for_an_hour(now)
     Run.objects.filter(pk=run.pk).update(**changed)
-    sending.end(run.pk, state, now=now, **said)
+    ending.end(run.pk, state, now=now, **said)
     assert len(mails()) == 1
     telling.tell_overdue(now=now + HOUR)
     assert len(mails()) == 1
@@ -113,7 +113,7 @@ def test_who_submitted_a_run_is_told_who_else_stopped_it() -> None:
     Run.objects.filter(pk=run.pk).update(
         **dict.fromkeys(moments, now), stop_asked_at=now, stop_asked_by=ben
     )
-    sending.end(run.pk, State.STOPPED, now=now)
+    ending.end(run.pk, State.STOPPED, now=now)
     [mail] = mails()
     assert mail.person == run.requester
     assert mail.message["sentence"] == "Ben Okafor stopped it."
@@ -123,7 +123,7 @@ def test_who_stopped_their_own_run_is_told_nothing() -> None:
     now = timezone.now()
     run = ran_for_an_hour(now)
     Run.objects.filter(pk=run.pk).update(stop_asked_at=now, stop_asked_by=run.requester)
-    sending.end(run.pk, State.STOPPED, now=now)
+    ending.end(run.pk, State.STOPPED, now=now)
     assert mails() == []
 
 
@@ -131,5 +131,5 @@ def test_where_no_logs_are_kept_nobody_waits_for_one(settings: Any) -> None:
     settings.ENV = settings.ENV.model_copy(update={"logs_kept_days": 0})
     now = timezone.now()
     run = ran_for_an_hour(now)
-    sending.end(run.pk, State.FAILED, now=now)
+    ending.end(run.pk, State.FAILED, now=now)
     assert len(mails()) == 1
