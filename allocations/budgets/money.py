@@ -36,9 +36,11 @@ class Left(NamedTuple):
     soft_percent: int = 80
 
     def and_freed(self, more: Amount) -> "Left":
-        """The same after something was let go."""
-        hours = None if self.gpu_hours is None else self.gpu_hours + more.gpu_hours
-        return self._replace(usd=self.usd + more.usd, gpu_hours=hours)
+        """The same after something was let go, to the cent: what SQLite adds up has more digits."""
+        hours = None
+        if self.gpu_hours is not None:
+            hours = _rounded(self.gpu_hours + more.gpu_hours)
+        return self._replace(usd=_rounded(self.usd + more.usd), gpu_hours=hours)
 
 
 def hours_between(start: datetime, end: datetime) -> Decimal:

@@ -202,6 +202,13 @@ def test_what_comes_back_is_left_again(
     assert (more.usd_limit, more.soft_percent) == (Decimal(100), 80)
 
 
+def test_what_was_let_go_adds_to_a_budget_in_cents() -> None:
+    left = Left(Decimal("100.00"), Decimal("900.00"), Decimal("40.00"))
+    trifles = Amount(Decimal("840.120000000000"), Decimal("9.999999999999"))
+    more = left.and_freed(trifles)
+    assert (str(more.usd), str(more.gpu_hours)) == ("940.12", "50.00")
+
+
 def test_months_are_counted_from_the_first_to_the_last() -> None:
     assert money.months_between(date(2026, 11, 1), date(2027, 1, 1)) == [
         date(2026, 11, 1),
