@@ -223,9 +223,9 @@ def applied(
         )
     yield from _budget(standing, limits, parts)
     begins = ask.begins(standing.now)
-    length = ask.until - ask.began_as_asked(standing.now)
     # What nobody can grant as it was asked for can be granted once less of it is left.
     too_long = ask.until - begins > timedelta(days=limits.longest_days)
+    length = ask.until - (begins if too_long else ask.began_as_asked(standing.now))
     yield Rule(
         "days",
         length <= timedelta(days=limits.automatic_days),

@@ -115,10 +115,11 @@ def test_no_date_is_told_after_the_end_at_which_what_waits_lapses(scene: Scene) 
 def test_the_approval_page_says_that_the_policy_may_approve_it_meanwhile(
     scene: Scene,
 ) -> None:
-    now = timezone.now()
-    by_people = scene.ask(9, days=20, now=now)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=24)
-    by_itself = scene.ask(1, days=2, now=now)
+    by_people, by_itself = (
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus)
+        for gpus in (9, 1)
+    )
     words = "The policy approves it once every rule holds: reject what you do not want"
     assert [
         words

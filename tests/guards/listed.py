@@ -514,7 +514,7 @@ LEAVING = [
         LEAVE + "test_who_may_ask_confirm_and_restore",
     ),
     Guard(
-        "offboarding.actions:confirm",
+        "offboarding.actions:_check_second_person",
         "if found.needs_second and found.asked_by_id == by.pk:",
         "if False:",
         LEAVE + "test_for_production_another_platform_lead_confirms",

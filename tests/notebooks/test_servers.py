@@ -427,7 +427,7 @@ def test_its_owner_is_told_who_else_stopped_it(
     grace = factories.person("Grace Lindqvist")
     factories.join(tenancy.team, grace, lead=True)
     for by in (ada, grace):
-        server = running(tenancy, ada, hub)
+        server = running(tenancy, ada, hub, key=by.name)
         actions.stop(server.pk, by=by, now=timezone.now())
         assert worked_on(server).state == State.STOPPED
     [told] = Notice.objects.filter(kind="notebook_ended")
