@@ -1,6 +1,6 @@
 """What the views of pages share: who looks, what was sent, and how a refused form is answered and remembered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -56,14 +56,18 @@ def tell_refusal(request: HttpRequest, refusal: Refused) -> None:
     messages.warning(request, refusal.message)
 
 
-def add_refusal(form: BaseForm, refusal: Refused) -> int:
+def add_refusal(
+    form: BaseForm, refusal: Refused, *, shown_at: Mapping[str, str] | None = None
+) -> int:
     """Put an action's refusal at its field, or above all fields; returns the HTTP status it is answered with.
 
-    One of several values stands at each of them.
+    One of several values stands at each of them. `shown_at` names the field of the form for values that it asks for
+    under another name.
     """
     each = refusal.problems if isinstance(refusal, BadValues) else (refusal,)
     for one in each:
-        form.add_error(one.field if one.field in form.fields else None, one.message)
+        field = (shown_at or {}).get(one.field, one.field)
+        form.add_error(field if field in form.fields else None, one.message)
     return STATUS[refusal.sort]
 
 

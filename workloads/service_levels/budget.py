@@ -87,7 +87,7 @@ class Budget:
     @property
     def used(self) -> float | None:
         """The share of the budget that is used: above 1 it is overspent; None without requests."""
-        return self.failed / self.may_fail if self.requests else None
+        return self.failed / self.may_fail if self.may_fail else None
 
     @property
     def minutes_left(self) -> float | None:

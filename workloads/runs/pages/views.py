@@ -109,8 +109,7 @@ def run_new(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             return HttpResponseRedirect(_submit(chosen, form, user))
         except Refused as refusal:
-            refusal.field = SHOWN_AT.get(refusal.field, refusal.field)
-            status = add_refusal(form, refusal)
+            status = add_refusal(form, refusal, shown_at=SHOWN_AT)
     return with_refusal(_page(request, chosen, form, status=status), form)
 
 
