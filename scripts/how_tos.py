@@ -235,6 +235,7 @@ class HowTos:
             "0f3c2b1a-0000-4000-8000-000000000001": ADA,
             # A pod of the sandbox runs until somebody ends it, unless it is told to sleep.
             "-- --epochs 3": "-- --epochs 3 sleep 2",
+            "-- --evaluate": "-- --evaluate sleep 2",
             "https://github.com/platform/fleet.git": self.host.repository,
             "https://gpus.example.com": self.demo.url,
             "git+https://git.example.com/platform/quartermaster.git": f"git+file://{folder}",
