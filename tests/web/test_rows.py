@@ -1,6 +1,7 @@
 """Rows that are read without Django's own way of making an object are what they would be by it."""
 
 import inspect
+from datetime import date
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ def _request(db: None) -> None:
     made = scene()
     made.ask(2)
     factories.run(made.tenancy, made.ada)
+    level = factories.service_level(made.tenancy, made.ada)
+    level.days.create(day=date(2026, 11, 30), requests=10, failed=1)
 
 
 def plainly(model: type[models.Model], row: models.Model) -> dict[str, Any]:
