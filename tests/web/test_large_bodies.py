@@ -13,6 +13,11 @@ NAMES = 40_000
 
 
 def seconds_for(body: str) -> float:
+    """The shortest of five: what else the machine does makes one longer, and none shorter."""
+    return min(_seconds_once(body) for _ in range(5))
+
+
+def _seconds_once(body: str) -> float:
     begun = process_time()
     with pytest.raises(ParseError, match="stands twice"):
         BoundedJson().parse(BytesIO(body.encode()))
