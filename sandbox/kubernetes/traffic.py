@@ -12,7 +12,7 @@ from typing import Any
 from sandbox.kubernetes.status import bad_request
 
 SHAPE = (
-    "give {namespace, service, source, per_second, failed, p99}: names, ingress_nginx, istio or program, requests a "
+    "give {namespace, service, meter, per_second, failed, p99}: names, ingress_nginx, istio or program, requests a "
     "second, the share that fails, seconds"
 )
 METRICS: Mapping[str, str] = {
@@ -37,7 +37,7 @@ class Traffic:
 
     namespace: str
     service: str
-    source: str
+    meter: str
     per_second: float
     failed: float
     p99: float
@@ -49,12 +49,12 @@ def traffic_of(spec: Mapping[str, object]) -> Traffic:
         one = Traffic(
             str(spec["namespace"]),
             str(spec["service"]),
-            str(spec["source"]),
+            str(spec["meter"]),
             *(float(str(spec[name])) for name in ("per_second", "failed", "p99")),
         )
     except (KeyError, ValueError) as error:
         raise bad_request(SHAPE) from error
-    if one.source not in LABELS:
+    if one.meter not in LABELS:
         raise bad_request(SHAPE)
     return one
 
@@ -63,15 +63,15 @@ def samples(
     traffic: Mapping[tuple[str, str], Traffic], query: str
 ) -> list[dict[str, Any]] | None:
     """The answer to a query about requests; None for one about something else."""
-    source = next((METRICS[one] for one in METRICS if one in query), None)
-    if source is None:
+    meter = next((METRICS[one] for one in METRICS if one in query), None)
+    if meter is None:
         return None
-    told = [one for one in traffic.values() if one.source == source]
+    told = [one for one in traffic.values() if one.meter == meter]
     return [sample for one in told for sample in _samples(one, query)]
 
 
 def _samples(one: Traffic, query: str) -> Iterator[dict[str, Any]]:
-    namespace, service = LABELS[one.source]
+    namespace, service = LABELS[one.meter]
     for part in PART.finditer(query):
         span = SPAN.search(part["asked"])
         if span is None:

@@ -217,7 +217,7 @@ def answers(
         {
             "namespace": watched.namespace,
             "service": "mistral",
-            "source": meter,
+            "meter": meter,
             "per_second": per_second,
             "failed": failed,
             "p99": p99,

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from reconciling.sweeping import for_each
 from workloads.failures.causes import VAGUE
-from workloads.runs import webhooks
+from workloads.runs import notices, webhooks
 from workloads.runs.models import Run
 from workloads.runs.states import State
 
@@ -58,7 +58,5 @@ def _log_may_tell_more(run: Run) -> bool:
 
 
 def _tell(run: Run, *, now: datetime) -> None:
-    from workloads.runs import notices
-
     notices.tell_ended(run, now=now)
     webhooks.tell_ended(run, now=now)

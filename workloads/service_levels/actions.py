@@ -10,7 +10,6 @@ from accounts.roles import Permission
 from audit.events import Kind
 from audit.log import record
 from provisioning.models import Tenancy
-from provisioning.stages import Stage
 from web.refusals import BadInput, Conflict, Missing, NoRight
 from workloads.service_levels.meters import Meter
 from workloads.service_levels.models import ServiceLevel
@@ -52,11 +51,11 @@ def add_level(
             code="no_service_name",
             field="service",
         )
-    if tenancy.stage != Stage.HERE:
+    if not tenancy.is_here:
         raise Conflict(
             "The team leaves this place, so nothing new is promised there.",
-            code="place_leaves",
-            field="place",
+            code="is_leaving",
+            field="tenancy",
         )
     mine = ServiceLevel.objects.filter(tenancy=tenancy)
     if mine.filter(service=service).exists():

@@ -77,7 +77,7 @@ def service_level_new(request: HttpRequest, slug: str) -> HttpResponse:
             try:
                 return redirect(_added(form.cleaned_data, user, team))
             except Refused as refusal:
-                status = add_refusal(form, refusal)
+                status = add_refusal(form, refusal, shown_at={"tenancy": "place"})
     context = {
         "team": team,
         "form": form,
