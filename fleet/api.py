@@ -187,6 +187,9 @@ class PartSerializer(serializers.Serializer[Any]):
     )
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
     words = serializers.CharField()
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="When the portal first saw it so; null if unknown."
+    )
 
 
 class ClusterSerializer(serializers.Serializer[Cluster]):
@@ -207,7 +210,9 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     enabled = serializers.BooleanField()
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"])
     parts = PartSerializer(
-        many=True, help_text="What was seen of each part at the last look."
+        source="seen_parts",
+        many=True,
+        help_text="What was seen of each part at the last look.",
     )
     message = serializers.CharField()
     version = serializers.CharField()

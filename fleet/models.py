@@ -1,6 +1,7 @@
 """What exists: clusters, and the kinds of GPU capacity they hold."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -28,6 +29,16 @@ class Environment(models.TextChoices):
     DEV = "dev", "Development"
     TEST = "test", "Test"
     PRODUCTION = "production", "Production"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SeenPart:
+    """What was seen of a part of a cluster: `state` is good, bad or waiting (unknown), since when, if that is known."""
+
+    part: str
+    state: str
+    words: str
+    since: datetime | None = None
 
 
 def _for(team: Team | None, field: str) -> Q:
@@ -232,8 +243,11 @@ class Cluster(Row):
         max_length=300, blank=True, default="", db_default=""
     )
     doubted_looks = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # [{"part": …, "state": "good" | "bad" | "waiting", "words": …}]: what was seen of each part at the last look.
+    # [{"part": …, "state": "good" | "bad" | "waiting", "words": …, "since": …}]: what was seen of each part at the last
+    # look, and since when it is so.
     parts = models.JSONField(default=list, blank=True, db_default=[])
+    # The names of Kueue's priorities at the last look; null where the portal may not list them, and with Volcano.
+    queue_priorities = models.JSONField(null=True)
 
     objects = ClusterQuerySet.as_manager()
 
@@ -345,9 +359,33 @@ class Cluster(Row):
         return {True: "good", False: "bad", None: "waiting"}[self.reachable]
 
     @property
-    def broken_parts(self) -> list[dict[str, str]]:
+    def seen_parts(self) -> list[SeenPart]:
+        """What was seen of each part at the last look."""
+        return [
+            SeenPart(
+                part=each["part"],
+                state=each["state"],
+                words=each["words"],
+                since=datetime.fromisoformat(each["since"])
+                if "since" in each
+                else None,
+            )
+            for each in self.parts
+        ]
+
+    @property
+    def broken_parts(self) -> list[SeenPart]:
         """The parts that did not work at the last look: API server, Kueue or Volcano, its webhooks, nodes."""
-        return [part for part in self.parts if part["state"] == "bad"]
+        return [each for each in self.seen_parts if each.state == "bad"]
+
+    @property
+    def queues_down_since(self) -> datetime | None:
+        """Since when nothing that waits in a queue starts, as none of Kueue's or Volcano's controllers is there."""
+        keeper = self.get_queueing_display()
+        return next(
+            (each.since for each in self.broken_parts if each.part == keeper),
+            None,
+        )
 
     def announces(self, now: datetime) -> str:
         """What its teams read now, a maintenance first; empty for nothing."""
@@ -399,8 +437,8 @@ class Cluster(Row):
     def has_answered(self) -> bool:
         """Whether its API server answered at the last look, whatever came of the rest of it."""
         return any(
-            part["part"] == "API server" and part["state"] == "good"
-            for part in self.parts
+            each.part == "API server" and each.state == "good"
+            for each in self.seen_parts
         )
 
 

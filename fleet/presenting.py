@@ -111,7 +111,7 @@ def health(cluster: Cluster) -> tuple[str, str]:
     if cluster.is_away and cluster.has_answered:
         return "bad", "Cannot be written to"
     if cluster.reachable and cluster.broken_parts:
-        return "bad", BROKEN[cluster.broken_parts[0]["part"]]
+        return "bad", BROKEN[cluster.broken_parts[0].part]
     if not cluster.enabled and not cluster.is_away:
         return "past", "Takes no teams"
     if cluster.reachable is not None and not cluster.is_observed:

@@ -60,7 +60,6 @@ LEVELS = (
         runs="The platform team, with those who run billing and network.",
     ),
 )
-BY_VALUE: Mapping[str, Level] = {level.value: level for level in LEVELS}
 ORDER = [level.value for level in LEVELS]
 
 

@@ -35,7 +35,7 @@ ORDER: Sequence[Reason] = (
     stops.inactive,
     stops.being_stopped,
     waiting.gated,
-    absent.kueue_down,
+    absent.queues_down,
     queues.closed,
     stops.backing_off,
     waiting.in_line,

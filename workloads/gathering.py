@@ -30,7 +30,6 @@ from workloads.observed import Allocation as Held
 from workloads.observed import Cluster, Elsewhere, JobKey, Nodes, Queue, Viewer
 from workloads.own_work import POD, OwnWork, Place, own_work_in
 from workloads.queueing import by_queue
-from workloads.reading.facts import waits_of
 from workloads.reading.limits import limits_of
 from workloads.reading.pods import event_of, nodes_of
 from workloads.reading.queues import (
@@ -39,6 +38,7 @@ from workloads.reading.queues import (
     team_queue_of,
 )
 from workloads.reading.values import Object, namespaced_name, part, text
+from workloads.reading.waits import waits_of
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
 from workloads.reasons.latest_starts import Change, changes_of_grant
@@ -276,6 +276,8 @@ class ClusterCopies:
                 title=self.row.title,
                 silent_since=self.seen.silent_since,
                 maintenance=self.row.last_maintenance,
+                queues_down_since=self.row.queues_down_since,
+                priorities=_known(self.row.queue_priorities),
             ),
             "viewer": shared.viewer,
             # Who made another one stop is known where it is in a queue of the team.
@@ -320,6 +322,10 @@ class ClusterCopies:
             maintenance=self.row.maintenance(now),
             now=now,
         )
+
+
+def _known(names: Sequence[str] | None) -> frozenset[str] | None:
+    return None if names is None else frozenset(names)
 
 
 def _copies(known: TeamContext) -> dict[int, ClusterCopies]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workloads.observed import JobKey, Slices, Workload, slices_of
-from workloads.reading.facts import GROUP, WORKLOAD
 from workloads.reading.values import (
     Object,
     gpus_by_profile,
@@ -20,6 +19,10 @@ from workloads.reading.values import (
     whole,
 )
 from workloads.reading.work import Read, key_of, workload_of
+
+WORKLOAD = "kueue.x-k8s.io/workload"
+# By which a pod says to which of Volcano's PodGroups it belongs, which is a Workload here.
+GROUP = "scheduling.k8s.io/group-name"
 
 
 @dataclass(slots=True)

@@ -97,6 +97,8 @@ class TeamContext:
                     one.cluster.name,
                     one.cluster.title,
                     one.cluster.last_maintenance,
+                    one.cluster.queues_down_since,
+                    one.cluster.queue_priorities,
                     one.is_known,
                     one.silent_since,
                 )

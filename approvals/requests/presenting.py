@@ -21,7 +21,7 @@ from approvals.requests.wanted import Wanted
 from approvals.states import OF_ALLOCATION, State
 from catalogue.offering import in_sentence
 from fleet.models import Flavor
-from policy.document import MANAGERS, seat_words
+from policy.document import MANAGERS
 from policy.evaluation import Outcome
 from policy.remedies import Remedy
 from policy.rules import Arrival
@@ -257,8 +257,3 @@ def cost_per_day_at(tenancy: Tenancy) -> Decimal:
     """The same of a tenancy from `with_cost()`, without asking again."""
     hourly: Decimal | None = getattr(tenancy, "usd_per_hour", None)
     return money.per_day(gpus=1, price=hourly or Decimal(0))
-
-
-def seats_words(seats: Iterable[str]) -> str:
-    """ "platform leads, then engineering leadership"."""
-    return ", then ".join(seat_words(seat) for seat in seats)

@@ -1,6 +1,5 @@
 """Where a request for more quota is, which moves there are, and how often Azure is asked about it. Pure."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
 
@@ -37,14 +36,6 @@ class State(StrEnum):
         }[self.value]
 
 
-LEGAL: Mapping[State, frozenset[State]] = {
-    State.NEW: frozenset({State.SENT, State.REFUSED, State.FAILED, State.WITHDRAWN}),
-    State.SENT: frozenset({State.GRANTED, State.REFUSED, State.FAILED}),
-    State.GRANTED: frozenset(),
-    State.REFUSED: frozenset(),
-    State.FAILED: frozenset(),
-    State.WITHDRAWN: frozenset(),
-}
 OPEN = frozenset({State.NEW, State.SENT})
 
 # A program of Azure's answers within minutes, a person within days.

@@ -112,7 +112,7 @@ def _wanted(row: RegistryAccess, look: Look) -> Grant | None:
         )
     group = str(row.group)
     if look.registry.is_abac:
-        condition = of_repositories(REPOSITORY_WRITER, [f"{row.team.slug}/"])
+        condition = of_repositories([f"{row.team.slug}/"])
         return Grant(REPOSITORY_WRITER, group, condition)
     return Grant(ACR_PULL, group)
 

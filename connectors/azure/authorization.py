@@ -17,20 +17,15 @@ PrincipalKind = Literal["User", "Group", "ServicePrincipal"]
 VERSION = "2022-04-01"
 # Built-in roles have the same ids everywhere.
 ACR_PULL = "7f951dda-4ed3-4680-a7ca-43fe172d538d"
-ACR_PUSH = "8311e382-0749-4cb8-b61a-304f252e45ec"
 # The same for a registry whose roles are given for repositories.
-REPOSITORY_READER = "b93aa761-3e63-49ed-ac28-beffa264f7ac"
 REPOSITORY_WRITER = "2a1e307c-b015-4ebd-883e-5b7698a07328"
 OPENAI_USER = "5e0bd9bd-7b93-4f28-af87-19fc36ad61bd"
-REPOSITORY_ACTIONS = {
-    REPOSITORY_READER: ("content/read", "metadata/read"),
-    REPOSITORY_WRITER: (
-        "content/read",
-        "metadata/read",
-        "content/write",
-        "metadata/write",
-    ),
-}
+REPOSITORY_ACTIONS = (
+    "content/read",
+    "metadata/read",
+    "content/write",
+    "metadata/write",
+)
 
 
 @dataclass(frozen=True)
@@ -160,8 +155,8 @@ def assignment_name(scope: str, role: str, principal: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{scope}|{principal}|{role}".lower()))
 
 
-def of_repositories(role: str, prefixes: Iterable[str]) -> str:
-    """Return the condition under which a repository role holds: in repositories whose names begin so."""
+def of_repositories(prefixes: Iterable[str]) -> str:
+    """Return the condition under which `REPOSITORY_WRITER` holds: in repositories whose names begin so."""
     allowed = list(prefixes)
     if not allowed:
         raise PermanentError(
@@ -169,7 +164,7 @@ def of_repositories(role: str, prefixes: Iterable[str]) -> str:
         )
     actions = " AND ".join(
         f"!(ActionMatches{{'Microsoft.ContainerRegistry/registries/repositories/{action}'}})"
-        for action in REPOSITORY_ACTIONS[role]
+        for action in REPOSITORY_ACTIONS
     )
     attribute = "@Request[Microsoft.ContainerRegistry/registries/repositories:name]"
     names = " OR ".join(

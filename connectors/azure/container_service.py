@@ -63,11 +63,6 @@ class AgentPool:
     reservation_group: str = ""
 
     @property
-    def is_autoscaled(self) -> bool:
-        """Whether an autoscaler decides how many nodes there are."""
-        return self.maximum is not None
-
-    @property
     def limit(self) -> int:
         """How many nodes there may be."""
         return self.count if self.maximum is None else self.maximum

@@ -256,6 +256,7 @@ class Migration(migrations.Migration):
                     models.PositiveSmallIntegerField(db_default=0, default=0),
                 ),
                 ("parts", models.JSONField(blank=True, db_default=[], default=list)),
+                ("queue_priorities", models.JSONField(null=True)),
                 (
                     "dedicated_to",
                     models.ForeignKey(

@@ -204,19 +204,6 @@ def problem_body(
     }
 
 
-def refused_page(request: HttpRequest, refusal: Refused) -> HttpResponse:
-    """The page that says what was refused, why, and that nothing was changed."""
-    status = STATUS[refusal.sort]
-    response = render(
-        request,
-        "errors/problem.html",
-        {"status": status, "title": TITLES[status], "detail": refusal.message},
-        status=status,
-    )
-    response.refusal = {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
-    return response
-
-
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The page for a form that did not come from here; one of ours that is only too old can be sent again as it is."""
     kept = kept_forms.kept_form(request) if isinstance(request.user, User) else None

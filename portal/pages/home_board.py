@@ -666,10 +666,10 @@ def _cluster_line(row: Cluster) -> Broken:
     if row.broken_parts:
         part = row.broken_parts[0]
         return {
-            "what": f"{row.title}: {part['part']} does not work",
-            "why": part["words"],
+            "what": f"{row.title}: {part.part} does not work",
+            "why": part.words,
             "href": page,
-            "since": None,
+            "since": part.since,
         }
     if row.braked_at is None:
         number: int = getattr(row, "drifted")  # noqa: B009

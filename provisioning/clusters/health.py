@@ -1,6 +1,7 @@
 """The parts of a cluster that have to work, each with a sentence: API server, what keeps its queues, nodes. Pure."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 API, KUEUE, WEBHOOKS, NODES = "API server", "Kueue", "Webhooks", "Nodes"
@@ -15,6 +16,15 @@ Part = dict[str, str]
 
 def _part(name: str, state: str, words: str) -> Part:
     return {"part": name, "state": state, "words": words}
+
+
+def dated(found: Iterable[Part], before: Iterable[Part], now: datetime) -> list[Part]:
+    """Parts with `since` when each is as it is: since now, or as long as at the look before."""
+    known = {(one["part"], one["state"]): one.get("since") for one in before}
+    return [
+        one | {"since": known.get((one["part"], one["state"])) or now.isoformat()}
+        for one in found
+    ]
 
 
 def api_server(version: str) -> Part:

@@ -55,6 +55,17 @@ def controller(cluster: Cluster) -> Manifest | None:
     return releases.deployment_of(cluster, DEPLOYMENT, NAMESPACE)
 
 
+def priorities(cluster: Cluster) -> list[str] | None:
+    """The names of the priorities that its queues know; None without the right to list them."""
+    try:
+        found = cluster.list((f"{GROUP}/{VERSION}", "WorkloadPriorityClass"))
+    except PermanentError as error:
+        if error.code != "forbidden":
+            raise
+        return None
+    return sorted(one["metadata"]["name"] for one in found)
+
+
 def settings_text(cluster: Cluster) -> str | None:
     """Kueue's own configuration as its release keeps it; None when there is none, or without the right to see it."""
     return releases.settings_in(cluster, SETTINGS, NAMESPACE, SETTINGS_KEY)

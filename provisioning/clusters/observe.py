@@ -59,6 +59,7 @@ def _look(cluster: Cluster, *, now: Callable[[], datetime]) -> bool:
             capacity.count(cluster, nodes, now=now())
             if not by_git:
                 _put_shared_objects(cluster, client)
+            queueing.note_priorities(cluster, client)
     except ConnectorError as error:
         throttle.failed(cluster, error, seconds=time.monotonic() - started, now=now())
         seen = health.after_failure(parts, error.message) if cluster.is_observed else []
@@ -126,7 +127,7 @@ def _seen(
         "message": message,
         "failure_code": error.code if isinstance(error, PermanentError) else "",
         "version": version,
-        "parts": parts,
+        "parts": health.dated(parts, cluster.parts, now),
         "looked_at": now,
     }
     if reachable or any(

@@ -30,6 +30,12 @@ def note(cluster: Cluster, client: Client) -> None:
     check(cluster)
 
 
+def note_priorities(cluster: Cluster, client: Client) -> None:
+    """Keep which priorities its queues know: a job that names another one is accepted, and nothing ever comes of it."""
+    known = None if cluster.has_volcano else kueue.priorities(client)
+    Cluster.objects.filter(pk=cluster.pk).update(queue_priorities=known)
+
+
 def parts(cluster: Cluster, client: Client) -> list[health.Part]:
     """What is seen of its controllers, its webhooks, its settings, and of Volcano's guards."""
     return _of_volcano(client) if cluster.has_volcano else _of_kueue(client)

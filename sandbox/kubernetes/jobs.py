@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sandbox.kubernetes.admission import Admission
-from sandbox.kubernetes.causes import items, part
+from sandbox.kubernetes.causes import items
 from sandbox.kubernetes.clock import timestamp
 from sandbox.kubernetes.controllers_pods import (
     POD,
@@ -320,8 +320,3 @@ def _sum_up(status: Status, active: list[Obj]) -> None:
         "uncountedTerminatedPods": {},
         "ready": sum(map(is_ready, active)),
     }
-
-
-def spec_of(job: Obj) -> dict[str, Any]:
-    """The spec of the pods of a Job."""
-    return part(part(part(dict(job), "spec"), "template"), "spec")

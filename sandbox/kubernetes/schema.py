@@ -40,11 +40,6 @@ def schema_for(kind: Kind) -> Schema:
     return DEFINITIONS.get(kind.own_name)
 
 
-def list_type(schema: Schema) -> str:
-    """How apply merges a list: ``atomic``, ``set`` or ``map`` (see list_keys)."""
-    return schema.list_type
-
-
 def list_keys(schema: Schema) -> tuple[str, ...]:
     """The fields that tell the items of a keyed list apart; empty for other lists."""
     return schema.keys
@@ -67,16 +62,6 @@ def child(schema: Schema, name: str) -> Schema | None:
 def errors(kind: Kind, obj: dict[str, Any]) -> list[FieldError]:
     """Everything an apply of this object is refused for: unknown fields, wrong types, duplicate keys."""
     return list(_walk(schema_for(kind), obj, ""))
-
-
-def unknown_fields(kind: Kind, obj: dict[str, Any]) -> list[str]:
-    """Paths of fields that the kind does not have, such as ``.spec.cohort``."""
-    return [error.path for error in errors(kind, obj) if error.message == NOT_DECLARED]
-
-
-def type_errors(kind: Kind, obj: dict[str, Any]) -> list[FieldError]:
-    """The errors of an apply that are not about unknown fields."""
-    return [error for error in errors(kind, obj) if error.message != NOT_DECLARED]
 
 
 def apply_error(

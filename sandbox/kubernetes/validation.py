@@ -227,10 +227,3 @@ def metadata_update_causes(new: dict[str, Any], old: dict[str, Any]) -> list[Cau
             text = "no new finalizers can be added if the object is being deleted, found new finalizers "
             found.append(forbidden_field("metadata.finalizers", text + shown))
     return found
-
-
-def uid_refusal(kind: Kind, name: str, uid: str) -> status.Refusal:
-    """The refusal of an apply that names a uid the stored (or missing) object does not have."""
-    return status.invalid(
-        kind, name, [invalid_value("metadata.uid", uid, IMMUTABLE)] * 2
-    )

@@ -25,7 +25,6 @@ SPEC = [
     PROVISIONING + each
     for each in ("test_spec.py", "test_manifests_hostile.py", "test_volcano_queues.py")
 ]
-OFFERINGS = ["tests/catalogue/test_offerings.py"]
 RULES = [
     POLICY + "test_rules.py",
     POLICY + "test_evaluation.py",

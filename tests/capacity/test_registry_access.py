@@ -21,7 +21,6 @@ from capacity.registry.plan import Grant, Step
 from capacity.registry.reconcile import reconcile
 from connectors.azure.authorization import (
     ACR_PULL,
-    ACR_PUSH,
     REPOSITORY_WRITER,
     AzureAuthorization,
     RoleAssignment,
@@ -328,11 +327,12 @@ def test_a_team_at_which_the_sweep_fails_keeps_no_other_from_its_access(
 
 
 def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
-    AzureAuthorization(here.azure.session()).assign(WHOLE, ACR_PUSH, group_id(1))
+    acr_push = "8311e382-0749-4cb8-b61a-304f252e45ec"
+    AzureAuthorization(here.azure.session()).assign(WHOLE, acr_push, group_id(1))
     here.work()
     leave(here, Stage.LEAVING, Stage.RETAINED)
     here.work()
-    assert here.who(WHOLE) == [(group_id(1), ACR_PUSH)]
+    assert here.who(WHOLE) == [(group_id(1), acr_push)]
 
 
 def test_an_access_that_is_tried_no_more_is_tried_again_by_platform_leads_alone(

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from capacity.registry.reconcile import OURS
 from connectors.azure.authorization import (
     ACR_PULL,
-    ACR_PUSH,
     OPENAI_USER,
-    REPOSITORY_READER,
     REPOSITORY_WRITER,
     AzureAuthorization,
     assignment_name,
@@ -148,22 +147,23 @@ def test_the_name_of_an_assignment_is_always_the_same() -> None:
 
 
 def test_a_role_may_hold_for_some_repositories(roles: AzureAuthorization) -> None:
-    condition = of_repositories(REPOSITORY_READER, ["vision/", "shared/"])
+    condition = of_repositories(["vision/", "shared/"])
     assert condition == (
         "((!(ActionMatches{'Microsoft.ContainerRegistry/registries/repositories/content/read'})"
-        " AND !(ActionMatches{'Microsoft.ContainerRegistry/registries/repositories/metadata/read'}))"
+        " AND !(ActionMatches{'Microsoft.ContainerRegistry/registries/repositories/metadata/read'})"
+        " AND !(ActionMatches{'Microsoft.ContainerRegistry/registries/repositories/content/write'})"
+        " AND !(ActionMatches{'Microsoft.ContainerRegistry/registries/repositories/metadata/write'}))"
         " OR (@Request[Microsoft.ContainerRegistry/registries/repositories:name] StringStartsWithIgnoreCase 'vision/'"
         " OR @Request[Microsoft.ContainerRegistry/registries/repositories:name] StringStartsWithIgnoreCase 'shared/'))"
     )
-    assert "content/write" in of_repositories(REPOSITORY_WRITER, ["vision/"])
-    made = roles.assign(REGISTRY, REPOSITORY_READER, group_id(1), condition=condition)
+    made = roles.assign(REGISTRY, REPOSITORY_WRITER, group_id(1), condition=condition)
     assert made.condition == condition
 
 
 @pytest.mark.parametrize("prefixes", [[], ["it's/"], ["a\nb"]])
 def test_a_condition_is_not_broken_out_of(prefixes: list[str]) -> None:
     with pytest.raises(PermanentError) as refused:
-        of_repositories(REPOSITORY_READER, prefixes)
+        of_repositories(prefixes)
     assert refused.value.code == "bad_name"
 
 
@@ -284,7 +284,7 @@ def test_what_is_needed_is_what_the_role_allows() -> None:
 def test_the_portal_gives_no_other_role() -> None:
     """The condition of its own assignment names those that it gives, and those alone."""
     condition = (ROLE.parent / "condition.txt").read_text()
-    given = {ACR_PULL, ACR_PUSH, REPOSITORY_READER, REPOSITORY_WRITER, OPENAI_USER}
+    given = {*OURS, OPENAI_USER}
     lists = re.findall(r"GuidEquals \{(.*?)\}", condition)
     assert [set(each.split(", ")) for each in lists] == [given, given]
     assert condition.count("(") == condition.count(")")

@@ -69,8 +69,8 @@ def test_pools_are_read_as_they_are(aks: AzureContainerService) -> None:
         2,
         "Succeeded",
     )
-    assert (h100.is_autoscaled, h100.minimum, h100.is_running, h100.is_spot) == (
-        False,
+    assert (h100.maximum, h100.minimum, h100.is_running, h100.is_spot) == (
+        None,
         None,
         True,
         False,
@@ -81,11 +81,10 @@ def test_pools_are_read_as_they_are(aks: AzureContainerService) -> None:
     )
     assert (
         spot.is_spot,
-        spot.is_autoscaled,
         spot.minimum,
         spot.maximum,
         spot.limit,
-    ) == (True, True, 0, 2, 2)
+    ) == (True, 0, 2, 2)
     assert (system.mode, h100.mode) == ("System", "User")
     assert aks.pool(GROUP, CLUSTER, "nothing") is None
     assert [
@@ -107,7 +106,7 @@ def test_a_pool_is_made_with_everything_that_it_shall_have(
     assert (made.labels, made.taints) == ({"team": "research"}, ("sku=gpu:NoSchedule",))
     assert azure.nodes(CLUSTER, "research") == []
     alone = make(aks, "alone", count=2)
-    assert (alone.count, alone.is_autoscaled) == (2, False)
+    assert (alone.count, alone.maximum) == (2, None)
     assert len(azure.nodes(CLUSTER, "alone")) == 2
 
 
@@ -203,7 +202,7 @@ def test_a_pool_is_scaled(azure: Running, aks: AzureContainerService) -> None:
     aks.begin_scale_pool(GROUP, CLUSTER, "research", maximum=4)
     assert (read(aks).minimum, read(aks).maximum) == (0, 4)
     aks.begin_scale_pool(GROUP, CLUSTER, "research", count=0)
-    assert (read(aks).is_autoscaled, azure.nodes(CLUSTER, "research")) == (False, [])
+    assert (read(aks).maximum, azure.nodes(CLUSTER, "research")) == (None, [])
     with pytest.raises(PermanentError) as unknown:
         aks.begin_scale_pool(GROUP, CLUSTER, "nothing", count=1)
     assert unknown.value.code == "not_found"

@@ -4,16 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.handlers.wsgi import WSGIRequest
 from django.db import OperationalError, connection
-from django.test import Client, RequestFactory
+from django.test import Client
 from django.utils import timezone
 
-from portal.http.problems import refused_page
 from portal.models import note_pulse
 from portal.tasks import pulse
 from tests import factories
-from web.refusals import BadInput, Conflict, NoRight, Refused, Stale
 from workloads.models import Feed
 from workloads.watching import feeds
 
@@ -94,44 +91,6 @@ def test_the_gallery_is_missing_in_production(
     client.force_login(factories.person("Ada Okafor"))
     settings.DEBUG, settings.DEMO = debug, demo
     assert client.get("/styleguide").status_code == status
-
-
-@pytest.fixture
-def call() -> WSGIRequest:
-    """A call of nobody, with an id."""
-    request = RequestFactory().post("/somewhere")
-    request.request_id = "f00d" * 8  # type: ignore[attr-defined]
-    return request
-
-
-@pytest.mark.parametrize(
-    ("refusal", "status", "title"),
-    [
-        (BadInput("Write a number.", code="bad"), 422, "Some values cannot be taken"),
-        (NoRight("Leads only.", code="no_right"), 403, "You may not do this"),
-        (Conflict("It is taken.", code="taken"), 409, "Not possible as things stand"),
-        (Stale("Look again.", code="stale"), 412, "It has changed since you looked"),
-    ],
-)
-def test_a_refusal_has_a_page_that_says_what_and_that_nothing_was_changed(
-    call: WSGIRequest, refusal: Refused, status: int, title: str
-) -> None:
-    answer = refused_page(call, refusal)
-    page = answer.content.decode()
-    assert answer.status_code == status
-    assert all(
-        words in page
-        for words in (title, refusal.message, "Nothing was changed.", "f00d" * 8)
-    )
-    assert answer.refusal == {"detail": refusal.message, "code": refusal.code}  # type: ignore[attr-defined]
-
-
-def test_a_refusal_is_written_as_text_and_never_as_markup(call: WSGIRequest) -> None:
-    page = refused_page(
-        call, Conflict("<script>alert(1)</script>", code="taken")
-    ).content.decode()
-    assert "&lt;script&gt;" in page
-    assert "<script>alert" not in page
 
 
 @pytest.mark.django_db

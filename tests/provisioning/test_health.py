@@ -17,6 +17,7 @@ from provisioning.clusters.health import (
     silent,
 )
 from provisioning.clusters.observe import look_at
+from provisioning.desired.priorities import PRIORITIES
 from tests import factories
 from tests.calling import Caller
 from tests.provisioning.conftest import Place
@@ -88,6 +89,34 @@ def test_a_cluster_whose_kueue_is_down_is_not_good_though_it_answers(
         "Kueue",
         "Webhooks",
     }
+
+
+def test_since_when_a_part_is_as_it_is_holds_over_looks_until_it_changes(
+    place: Place,
+) -> None:
+    seen_first = place.time
+    look(place)
+    place.later(minutes=1)
+    without_kueue(place)
+    assert look(place).queues_down_since == place.time
+    went_down = place.time
+    place.later(minutes=1)
+    found = look(place)
+    assert {one.part: one.since for one in found.seen_parts} == {
+        **dict.fromkeys(PARTS, seen_first),
+        "Kueue": went_down,
+        "Webhooks": went_down,
+    }
+    assert found.queues_down_since == went_down
+
+
+def test_the_priorities_that_queues_know_are_kept_where_they_may_be_listed(
+    place: Place,
+) -> None:
+    assert look(place).queue_priorities == sorted(PRIORITIES)
+    place.kubernetes.fail("workloadpriorityclasses$", method="GET", status=403)
+    found = look(place)
+    assert (found.reachable, found.queue_priorities) == (True, None)
 
 
 def test_a_new_cluster_that_answers_and_refuses_a_write_is_not_said_to_be_silent(

@@ -12,7 +12,6 @@ from workloads.observed import (
     Approval,
     Elsewhere,
     JobKey,
-    NamespaceQuota,
     Node,
     Nodes,
     PodSet,
@@ -644,22 +643,6 @@ def test_an_own_job_that_could_make_room_is_named_and_nobody_elses() -> None:
     assert (
         "Or stop"
         not in why(waiting(FULL), running=jobs[2:], viewer=Viewer(sees_all=True)).do
-    )
-
-
-def test_a_namespace_quota_that_is_smaller_than_the_job_is_told_before_it_bites() -> (
-    None
-):
-    found = why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 4, 4))
-    assert (found.code, found.outlook) == ("namespace_quota", ESCALATE)
-    assert (
-        found.what
-        == "It asks for 8 GPUs; the namespace's own quota lets its pods have 4 in all."
-    )
-    assert found.detail == "ResourceQuota team-quota: 4 of 4 used."
-    assert (
-        why(waiting(FULL), namespace_quota=NamespaceQuota("team-quota", 8, 8)).code
-        == "quota_full"
     )
 
 

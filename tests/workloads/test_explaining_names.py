@@ -21,7 +21,6 @@ from workloads.observed import (
     Job,
     JobKey,
     Line,
-    NamespaceQuota,
     Node,
     Nodes,
     Pod,
@@ -94,7 +93,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 # Mostly one that answers: the others hide everything else.
-CLUSTERS = [*[Cluster()] * 8, Cluster(silent_since=NOW), Cluster(kueue_down_since=NOW)]
+CLUSTERS = [*[Cluster()] * 8, Cluster(silent_since=NOW), Cluster(queues_down_since=NOW)]
 # What names another job: the line of a strict queue, and whom it made room for.
 VICTIM = {
     "QuotaReserved": Condition("QuotaReserved", True, "QuotaReserved", "", NOW),
@@ -163,8 +162,6 @@ FACTS = st.builds(
         st.builds(QuotaHolder, st.just(OTHERS), st.just("a100"), st.integers(1, 8)),
         max_size=2,
     ).map(tuple),
-    namespace_quota=st.none()
-    | st.builds(NamespaceQuota, st.just("q"), st.integers(0, 8)),
     pods=st.lists(PODS, max_size=2).map(tuple),
     events=st.lists(
         st.builds(

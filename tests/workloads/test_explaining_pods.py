@@ -337,7 +337,7 @@ def job(**fields: object) -> Job:
 
 
 def test_a_job_without_workload_says_why() -> None:
-    no_label = why(None, job=job(queue=""), cluster=Cluster(has_default_queue=False))
+    no_label = why(None, job=job(queue=""))
     assert (no_label.code, no_label.outlook, no_label.since) == (
         "no_queue",
         CHANGE,
@@ -346,7 +346,6 @@ def test_a_job_without_workload_says_why() -> None:
     suspended = why(
         None,
         job=job(queue="", is_suspended=True),
-        cluster=Cluster(has_default_queue=False),
     )
     assert (
         suspended.what
@@ -354,15 +353,15 @@ def test_a_job_without_workload_says_why() -> None:
     )
     wrong = why(
         None,
-        job=job(priority_class="urgent"),
-        cluster=Cluster(priority_classes=frozenset({"low"})),
+        job=job(priority="urgent"),
+        cluster=Cluster(priorities=frozenset({"low"})),
     )
     assert (wrong.code, wrong.outlook) == ("unknown_priority", CHANGE)
     fresh = why(None, job=job(created=NOW - timedelta(seconds=3)))
     assert (fresh.code, fresh.outlook) == ("just_created", WAIT)
     assert why(None, job=job(is_suspended=True)).outlook == ESCALATE
-    down = why(None, job=job(), cluster=Cluster(kueue_down_since=NOW))
-    assert (down.code, down.since) == ("kueue_down", NOW)
+    down = why(None, job=job(), cluster=Cluster(queues_down_since=NOW))
+    assert (down.code, down.since) == ("queues_down", NOW)
     assert why(None).code == "not_found"
 
 

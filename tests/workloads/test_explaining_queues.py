@@ -443,8 +443,8 @@ def test_in_a_silence_what_waits_keeps_its_place_and_what_is_over_is_over() -> N
 
 
 def test_while_kueue_is_down_nothing_starts_and_what_runs_goes_on() -> None:
-    down = Cluster(title="training-westeurope", kueue_down_since=BEFORE)
-    assert why(waiting(FULL), cluster=down).code == "kueue_down"
+    down = Cluster(title="training-westeurope", queues_down_since=BEFORE)
+    assert why(waiting(FULL), cluster=down).code == "queues_down"
     running = {
         "QuotaReserved": condition(
             "QuotaReserved", is_true=True, reason="QuotaReserved"

@@ -23,7 +23,8 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Permission, Role
 from allocations.models import Allocation
-from fleet.models import Flavor
+from fleet.models import Cluster, Flavor
+from provisioning.clusters import health
 from provisioning.models import Tenancy
 from tests import factories
 from tests.faults.running import ROOT, environment
@@ -321,10 +322,48 @@ def test_every_sort_of_change_is_seen_by_the_next_view(scene: Scene) -> None:
         "spec": {"suspend": True},
     }
     copying.put(job)
-    assert scene.line(name="late").why.code == "not_queued"
+    assert scene.line(name="late").why.code == "no_queue"
     copying.delete(job)
     copying.list("Workload", [])
     assert [one.key.kind for one in scene.board().work] == ["Pod"]
+
+
+def test_a_controller_of_queues_that_is_away_is_told_of_what_waits_until_it_is_back(
+    scene: Scene,
+) -> None:
+    scene.copying.put(scene.workload())
+    assert scene.line().why.code == "quota_full"
+    cluster, away_since = scene.tenancy.cluster, timezone.now()
+    away = health.dated(health.kueue_controller({}), [], away_since)
+    Cluster.objects.filter(pk=cluster.pk).update(reachable=True, parts=away)
+    why = scene.line().why
+    assert (why.code, why.since) == ("queues_down", away_since)
+    Cluster.objects.filter(pk=cluster.pk).update(parts=[])
+    assert scene.line().why.code == "quota_full"
+
+
+def test_a_priority_that_the_cluster_does_not_have_is_named(scene: Scene) -> None:
+    """Kueue makes no Workload for such a job, and says nothing of it."""
+    labels = {
+        "kueue.x-k8s.io/queue-name": "default",
+        "kueue.x-k8s.io/priority-class": "urgent",
+    }
+    metadata = {
+        "name": "late",
+        "namespace": scene.tenancy.namespace,
+        "uid": "j-late",
+        "creationTimestamp": CREATED,
+        "labels": labels,
+    }
+    scene.copying.put({"kind": "Job", "metadata": metadata, "spec": {"suspend": True}})
+    assert scene.line(name="late").why.code == "not_queued"
+    mine = Cluster.objects.filter(pk=scene.tenancy.cluster.pk)
+    mine.update(queue_priorities=["best-effort", "exploratory"])
+    why = scene.line(name="late").why
+    assert why.code == "unknown_priority"
+    assert "It names the priority urgent" in why.what
+    mine.update(queue_priorities=["urgent"])
+    assert scene.line(name="late").why.code == "not_queued"
 
 
 def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing_anew(

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from workloads.observed import JobKey, NamespaceQuota, Quota, QuotaHolder
+from workloads.observed import JobKey, Quota, QuotaHolder
 from workloads.reading.pods import event_of, nodes_of, pod_of
 from workloads.reading.queues import (
     line_of,
-    namespace_quota_of,
     queue_of,
     quota_holders_of,
     team_queue_of,
@@ -117,7 +116,7 @@ def test_where_each_kind_says_that_it_is_suspended(
     found = job_of(
         {"kind": "MPIJob", "metadata": {"name": "x", "labels": labels}, "spec": spec}
     )
-    assert (found.is_suspended, found.queue, found.priority_class) == (
+    assert (found.is_suspended, found.queue, found.priority) == (
         suspended,
         "default",
         "low",
@@ -215,22 +214,6 @@ def test_a_place_in_the_line_and_who_is_ahead() -> None:
     cut = line_of(items[:1], "team-nlp", "job-own", is_whole=False)
     assert cut is not None
     assert (cut.position, cut.length) == (1, None)
-
-
-def test_the_namespaces_quota_counts_only_what_kubernetes_enforces() -> None:
-    hard = {
-        "requests.nvidia.com/gpu": "8",
-        "limits.nvidia.com/gpu": "4",
-        "nvidia.com/gpu": "2",
-        "pods": "50",
-    }
-    found = {"metadata": {"name": "q"}, "spec": {"hard": hard}, "status": {}}
-    assert namespace_quota_of(found) == NamespaceQuota("q", 8, 0)
-    used = {**found, "status": {"hard": hard, "used": {"requests.nvidia.com/gpu": "3"}}}
-    assert namespace_quota_of(used) == NamespaceQuota("q", 8, 3)
-    assert (
-        namespace_quota_of({"spec": {"hard": {"limits.nvidia.com/gpu": "4"}}}) is None
-    )
 
 
 def test_what_holds_gpus_of_a_queue() -> None:

@@ -16,7 +16,6 @@ from sandbox.kubernetes import schema
 from sandbox.kubernetes.kinds import by_kind
 from sandbox.kubernetes.validation import create_causes
 from tests.workloads.runs import A100, IDS, SOURCE, WHERE, run
-from workloads.templates.jobs import trials_of
 from workloads.templates.kubeflow import runtime
 from workloads.templates.library import (
     BY_SLUG,
@@ -365,12 +364,6 @@ def test_a_sweep_starts_with_fewer_trials_when_there_is_no_room_for_all() -> Non
     job = main(BY_SLUG["sweep"])
     assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/job-min-parallelism": "1"}
     assert (job["spec"]["parallelism"], job["spec"]["completions"]) == (4, 10)
-
-
-def test_every_combination_of_a_sweep_in_order() -> None:
-    assert trials_of([("lr", ["1", "2"]), ("seed", ["a", "b"])], 3) == (
-        '[{"lr": "1", "seed": "a"}, {"lr": "1", "seed": "b"}, {"lr": "2", "seed": "a"}]'
-    )
 
 
 @every_template

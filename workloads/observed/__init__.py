@@ -9,7 +9,6 @@ from workloads.observed.pods import Event, Exit, Node, Nodes, Pod, Waiting
 from workloads.observed.queues import (
     Ahead,
     Line,
-    NamespaceQuota,
     Queue,
     Quota,
     QuotaHolder,
@@ -49,7 +48,6 @@ __all__ = [
     "Job",
     "JobKey",
     "Line",
-    "NamespaceQuota",
     "Node",
     "Nodes",
     "Pod",

@@ -8,7 +8,6 @@ from workloads.estimating import History
 from workloads.observed.pods import Event, Nodes, Pod
 from workloads.observed.queues import (
     Line,
-    NamespaceQuota,
     Queue,
     QuotaHolder,
     TeamQueue,
@@ -43,7 +42,6 @@ class Facts:
     team_queue: TeamQueue | None = None
     line: Line | None = None
     running: tuple[QuotaHolder, ...] = ()
-    namespace_quota: NamespaceQuota | None = None
     pods: tuple[Pod, ...] = ()
     events: tuple[Event, ...] = ()
     nodes: Nodes = field(default_factory=Nodes)

@@ -78,15 +78,6 @@ class QuotaHolder:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceQuota:
-    """The GPUs that a ResourceQuota lets the namespace's pods have, and those that they have."""
-
-    name: str
-    hard: int
-    used: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Ahead:
     """Another job in the same line; `fits` False means that the queue can never give it what it asks for."""
 

@@ -52,15 +52,14 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
-    """The cluster as a whole; `has_default_queue` is whether jobs of this namespace without a label join a queue."""
+    """The cluster as a whole; `priorities` are the names of those that its queues know, None where nobody knows."""
 
     title: str = "The cluster"
     silent_since: datetime | None = None
     # The one that is planned, on, or over and the last that was.
     maintenance: Maintenance | None = None
-    kueue_down_since: datetime | None = None
-    priority_classes: frozenset[str] | None = None
-    has_default_queue: bool | None = None
+    queues_down_since: datetime | None = None
+    priorities: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class Job:
     created: datetime | None = None
     is_suspended: bool | None = None
     queue: str = ""
-    priority_class: str = ""
+    priority: str = ""
     phase: str = ""
     outcome: Condition | None = None
     limit: timedelta | None = None

@@ -10,7 +10,6 @@ from provisioning.desired.quantities import CPU, MEMORY, sized
 from workloads.observed import (
     Ahead,
     Line,
-    NamespaceQuota,
     Queue,
     Quota,
     QuotaHolder,
@@ -56,29 +55,6 @@ def team_queue_of(found: Object) -> TeamQueue:
         cluster_queue=text(spec, "clusterQueue"),
         active=conditions(found).get("Active"),
         stop_policy=text(spec, "stopPolicy") or "None",
-    )
-
-
-def namespace_quota_of(found: Object) -> NamespaceQuota | None:
-    """The GPUs of a ResourceQuota, as its controller counts them; None where it bounds none.
-
-    Only `requests.` of a device is enforced: a bare name or `limits.` is accepted by Kubernetes and never counted.
-    """
-    hard, used = (
-        part(found, "status", "hard") or part(found, "spec", "hard"),
-        part(found, "status", "used"),
-    )
-    names = [
-        name
-        for name in map(str, hard)
-        if name.startswith(REQUESTS) and is_gpu(name.removeprefix(REQUESTS))
-    ]
-    if not names:
-        return None
-    return NamespaceQuota(
-        text(part(found, "metadata"), "name"),
-        sum(whole(hard[name]) for name in names),
-        sum(whole(used.get(name)) for name in names),
     )
 
 

@@ -44,7 +44,7 @@ def job_of(found: Object) -> Job:
         created=moment(meta.get("creationTimestamp")),
         is_suspended=suspended if isinstance(suspended, bool) else None,
         queue=text(labels, QUEUE) or text(spec, "queue"),
-        priority_class=text(labels, PRIORITY) or text(spec, "priorityClassName"),
+        priority=text(labels, PRIORITY),
         phase=text(part(found, "status"), "phase"),
         outcome=next(
             (

@@ -93,30 +93,30 @@ def unseen(facts: Facts, clock: Clock) -> Answer | None:
     if facts.job is None:
         return _nothing_known()
     return (
-        _kueue_down(facts)
+        _queues_down(facts)
         or _unknown_priority(facts.job, facts)
-        or _without_queue(facts.job, facts)
+        or _without_queue(facts.job)
         or _not_looked_at(facts.job, facts, clock)
     )
 
 
-def kueue_down(facts: Facts, clock: Clock) -> Answer | None:
-    """Kueue is away and the job has no quota yet: nobody lets anything in."""
+def queues_down(facts: Facts, clock: Clock) -> Answer | None:
+    """What keeps the queues is away and the job has no quota yet: nobody lets anything in."""
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    return _kueue_down(facts)
+    return _queues_down(facts)
 
 
-def _kueue_down(facts: Facts) -> Answer | None:
-    since = facts.cluster.kueue_down_since
+def _queues_down(facts: Facts) -> Answer | None:
+    since = facts.cluster.queues_down_since
     if since is None:
         return None
     return Answer(
-        code="kueue_down",
+        code="queues_down",
         outlook=Outlook.ESCALATE,
         what=f"The queue of {facts.cluster.title} does not answer, so no job starts there.",
-        do="A platform lead looks at Kueue. Your job keeps its place; what runs goes on.",
+        do="A platform lead looks at its controller. Your job keeps its place; what runs goes on.",
         since=since,
         stands_still=True,
     )
@@ -133,13 +133,13 @@ def _nothing_known() -> Answer:
 
 
 def _unknown_priority(job: Job, facts: Facts) -> Answer | None:
-    known = facts.cluster.priority_classes
-    if not job.priority_class or known is None or job.priority_class in known:
+    known = facts.cluster.priorities
+    if not job.priority or known is None or job.priority in known:
         return None
     return Answer(
         code="unknown_priority",
         outlook=Outlook.CHANGE,
-        what=f"It names the priority {job.priority_class}, which {facts.cluster.title} does not have, "
+        what=f"It names the priority {job.priority}, which {facts.cluster.title} does not have, "
         "and no queue takes up such a job.",
         do="Name one of the cluster's priorities, or none, and submit it again.",
         step=Step(
@@ -148,8 +148,9 @@ def _unknown_priority(job: Job, facts: Facts) -> Answer | None:
     )
 
 
-def _without_queue(job: Job, facts: Facts) -> Answer | None:
-    if job.queue or facts.cluster.has_default_queue is not False:
+def _without_queue(job: Job) -> Answer | None:
+    # Kueue writes the label of the namespace's queue on each new job that has none: this one came when it could not.
+    if job.queue:
         return None
     suspended = job.is_suspended is True
     return Answer(

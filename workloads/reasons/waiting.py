@@ -179,9 +179,7 @@ def in_line(facts: Facts, clock: Clock) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    hopeless = _too_large_for_a_node(facts, workload) or _too_large_for_the_namespace(
-        facts, workload
-    )
+    hopeless = _too_large_for_a_node(facts, workload)
     if hopeless is not None:
         return hopeless
     condition = _not_reserved(workload)
@@ -314,24 +312,6 @@ def _beyond_a_node(facts: Facts, workload: Workload) -> tuple[str, int]:
             if count > largest.get(profile, count):
                 return profile, count
     return "", 0
-
-
-def _too_large_for_the_namespace(facts: Facts, workload: Workload) -> Answer | None:
-    """Kueue does not look at the namespace's own quota: it would let the job in, and its pods would be refused."""
-    quota = facts.namespace_quota
-    if quota is None or workload.gpus <= quota.hard:
-        return None
-    return Answer(
-        code="namespace_quota",
-        outlook=Outlook.ESCALATE,
-        what=f"It asks for {workload.gpus} GPUs; the namespace's own quota lets its pods have {quota.hard} in all.",
-        do="A platform lead raises that quota, or you run it with fewer GPUs.",
-        in_line=True,
-        step=Step(Action.CHANGE_RUN, f"Run it with {quota.hard}", {"gpus": quota.hard})
-        if quota.hard
-        else None,
-        detail=f"ResourceQuota {quota.name}: {quota.used} of {quota.hard} used.",
-    )
 
 
 def _is_every_flavor_known(facts: Facts) -> bool:

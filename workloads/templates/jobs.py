@@ -1,6 +1,5 @@
 """Runs that are a Job of Kubernetes: one node, a sweep, batch inference. Pure."""
 
-import json
 from collections.abc import Sequence
 
 from workloads.templates.pods import (
@@ -85,11 +84,3 @@ def _indexed(
     del found["spec"]["backoffLimit"]
     found["metadata"].setdefault("annotations", {})[PARTIAL] = "1"
     return found
-
-
-def trials_of(choices: Sequence[tuple[str, Sequence[str]]], maximum: int) -> str:
-    """Every combination of a sweep as JSON, in order, at most `maximum`; a trial reads the one of its number."""
-    found: list[dict[str, str]] = [{}]
-    for name, values in choices:
-        found = [{**one, name: value} for one in found for value in values][:maximum]
-    return json.dumps(found, ensure_ascii=False)

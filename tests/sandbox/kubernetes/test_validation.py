@@ -16,7 +16,6 @@ from sandbox.kubernetes.validation import (
     check_update,
     create_causes,
     metadata_update_causes,
-    uid_refusal,
     update_causes,
 )
 
@@ -130,14 +129,6 @@ def test_it_judges_an_object_as_the_server_did(
     else:
         assert refusal is not None
         assert (refusal.code, refusal.body) == (answer["status"], answer["body"])
-
-
-@pytest.mark.parametrize("name", ["uid-mismatch", "uid-on-missing"])
-def test_it_words_a_foreign_uid_as_recorded(name: str) -> None:
-    step = next(step for step in steps("02c-ssa-refusals.json") if step["name"] == name)
-    meta = step["request"]["body"]["metadata"]
-    refusal = uid_refusal(kind_of("v1", "ConfigMap"), meta["name"], meta["uid"])
-    assert refusal.body == step["response"]["body"]
 
 
 def test_no_finalizer_is_added_to_an_object_in_deletion() -> None:

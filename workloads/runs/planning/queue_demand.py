@@ -10,13 +10,13 @@ from provisioning.desired.priorities import PRIORITIES
 from workloads.estimating import Estimate, History, history_of
 from workloads.listing import line_in
 from workloads.observed import Queue, QuotaHolder, Workload, by_profile
-from workloads.reading.facts import waits_of
 from workloads.reading.queues import (
     promised_by_volcano,
     quota_holders_of,
     sizes_held_in,
 )
 from workloads.reading.values import Object
+from workloads.reading.waits import waits_of
 from workloads.reading.work import workload_of
 from workloads.reasons.messages import waits_for as flavors_waited_for
 from workloads.reasons.waiting import is_in_line
