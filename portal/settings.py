@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "portal.http.middleware.RequestIdMiddleware",
+    "portal.http.probes.ProbeMiddleware",
     "portal.http.bodies.KnownLengthMiddleware",
     "portal.http.middleware.LookAgainMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -94,6 +94,18 @@ def test_the_gallery_is_missing_in_production(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_may_ask_by_any_address_and_over_http(settings: Any, path: str) -> None:
+    settings.PUBLIC_URL = "https://gpus.acme.com"
+    settings.ALLOWED_HOSTS = ["gpus.acme.com"]
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    by_its_address = Client(HTTP_HOST="10.244.1.7:8000")
+    assert by_its_address.get(path).status_code == 200
+    assert by_its_address.get("/workz").status_code in {301, 400}
+
+
+@pytest.mark.django_db
 def test_a_form_from_elsewhere_gets_the_page_of_refusals() -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(factories.person("Ada Okafor"))

@@ -1,0 +1,238 @@
+"""The portal's own manifests: the same commands as with Compose, pods that may do nothing, and no secret in them."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.urls import resolve
+
+from portal.env import Environment, read
+from sandbox.kubernetes import schema
+from sandbox.kubernetes.kinds import Kind, by_kind
+from scripts.packages import ROOT
+from tests.test_containers import SERVICES
+
+BASE, EXAMPLE = ROOT / "deploy/portal/base", ROOT / "deploy/portal/example"
+PARTS = ("web", "worker", "beat", "watcher")
+PART_OF, COMPONENT = "app.kubernetes.io/part-of", "app.kubernetes.io/component"
+Manifest = dict[str, Any]
+
+
+def listed(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    return found
+
+
+def manifests() -> Iterator[Manifest]:
+    for folder in (BASE, EXAMPLE):
+        for name in listed(folder)["resources"]:
+            if name.endswith(".yaml"):
+                yield from yaml.safe_load_all((folder / name).read_text())
+
+
+EVERYTHING = [*manifests()]
+
+
+def named(kind: str, name: str) -> Manifest:
+    return next(
+        one
+        for one in EVERYTHING
+        if (one["kind"], one["metadata"]["name"]) == (kind, name)
+    )
+
+
+def pod_of(name: str) -> Manifest:
+    spec: Manifest = named("Deployment", name)["spec"]["template"]["spec"]
+    return spec
+
+
+def container(name: str) -> Manifest:
+    [found] = pod_of(name)["containers"]
+    return dict(found)
+
+
+def every_container() -> Iterator[tuple[str, Manifest]]:
+    for name in (*PARTS, "redis"):
+        pod = pod_of(name)
+        for each in [*pod.get("initContainers", []), *pod["containers"]]:
+            yield f"{name}/{each['name']}", each
+
+
+@pytest.mark.parametrize("folder", [BASE, EXAMPLE], ids=["base", "example"])
+def test_every_file_of_a_folder_is_in_its_kustomization(folder: Path) -> None:
+    there = {one.name for one in folder.glob("*.yaml")} - {"kustomization.yaml"}
+    assert {one for one in listed(folder)["resources"] if one != "../base"} == there
+
+
+KNOWN = [
+    (kind, one)
+    for one in EVERYTHING
+    if (kind := by_kind(one["apiVersion"], one["kind"])) is not None
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "manifest"),
+    [
+        pytest.param(*one, id=f"{one[1]['kind']} {one[1]['metadata']['name']}")
+        for one in KNOWN
+    ],
+)
+def test_kubernetes_knows_every_field(kind: Kind, manifest: Manifest) -> None:
+    assert [str(error) for error in schema.errors(kind, manifest)] == []
+    assert schema.strict_unknown_fields(kind, manifest) == []
+
+
+def test_the_sandbox_knows_most_of_the_kinds() -> None:
+    unknown = {one["kind"] for one in EVERYTHING} - {one["kind"] for _, one in KNOWN}
+    assert unknown <= {"PodDisruptionBudget", "HTTPRoute"}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_each_part_runs_what_it_runs_with_compose(name: str) -> None:
+    assert container(name).get("command") == SERVICES[name].get("command")
+
+
+def test_the_database_is_migrated_as_with_compose_and_by_one_pod_at_a_time() -> None:
+    [migrate] = pod_of("beat")["initContainers"]
+    assert migrate["command"] == SERVICES["migrate"]["command"]
+    spec = named("Deployment", "beat")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+@pytest.mark.parametrize("name", sorted({*PARTS} - {"beat"}))
+def test_nothing_else_starts_before_the_database_is_migrated(name: str) -> None:
+    [waits] = pod_of(name)["initContainers"]
+    assert "until python manage.py migrate --check" in waits["command"][-1]
+
+
+def test_only_what_migrates_sees_the_login_that_owns_the_tables() -> None:
+    owners = {
+        (name, volume["name"])
+        for name in PARTS
+        for volume in pod_of(name)["volumes"]
+        if "owner" in str(volume)
+    }
+    assert owners == {("beat", "secrets-of-owner")}
+    seen_by = {
+        name
+        for name, one in every_container()
+        if "secrets-of-owner" in str(one["volumeMounts"])
+    }
+    assert seen_by == {"beat/migrate"}
+
+
+@pytest.mark.parametrize(
+    "one", [pytest.param(one, id=name) for name, one in every_container()]
+)
+def test_each_container_may_do_nothing_and_has_bounds(one: Manifest) -> None:
+    assert one["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert one["resources"]["limits"].keys() == {"memory"}
+    assert one["resources"]["requests"].keys() == {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("name", [*PARTS, "redis"])
+def test_each_pod_fits_the_restricted_standard_and_has_no_rights(name: str) -> None:
+    """Pod Security Standards, restricted: https://kubernetes.io/docs/concepts/security/pod-security-standards/."""
+    pod = pod_of(name)
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    kinds = {kind for each in pod["volumes"] for kind in each if kind != "name"}
+    assert kinds <= {"emptyDir", "secret", "configMap", "projected"}
+    assert all(
+        "sizeLimit" in each.get("emptyDir", ["sizeLimit"]) for each in pod["volumes"]
+    )
+
+
+def test_the_image_runs_as_its_own_user() -> None:
+    user = re.search(r"^USER (\d+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert user is not None
+    for name in PARTS:
+        assert pod_of(name)["securityContext"]["runAsUser"] == int(user[1]), name
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_selectors_find_the_pods_of_their_own_part_alone(name: str) -> None:
+    spec = named("Deployment", name)["spec"]
+    marks = {PART_OF: "quartermaster", COMPONENT: name}
+    assert spec["selector"]["matchLabels"] == marks
+    assert marks.items() <= spec["template"]["metadata"]["labels"].items()
+
+
+def test_probes_ask_paths_that_exist_without_naming_a_host() -> None:
+    web = container("web")
+    probes = [
+        web[f"{each}Probe"]["httpGet"] for each in ("startup", "readiness", "liveness")
+    ]
+    assert [one["path"] for one in probes] == ["/healthz", "/readyz", "/healthz"]
+    for one in probes:
+        assert resolve(one["path"]).func is not None
+        assert one.keys() == {"path", "port"}
+
+
+def test_redis_runs_as_with_compose_and_only_the_portal_calls_it() -> None:
+    shell = [part.replace("$$", "$") for part in SERVICES["redis"]["command"]]
+    assert container("redis")["command"] == shell
+    policy = named("NetworkPolicy", "the-portal-calls-redis")["spec"]
+    [rule] = policy["ingress"]
+    [peer] = rule["from"]
+    assert peer["podSelector"]["matchExpressions"] == [
+        {"key": COMPONENT, "operator": "In", "values": [*PARTS]}
+    ]
+    assert policy["egress"] == []
+
+
+def test_nobody_else_is_let_in() -> None:
+    spec = named("NetworkPolicy", "nobody-calls")["spec"]
+    assert spec == {"podSelector": {}, "policyTypes": ["Ingress"]}
+
+
+def settings_of_example() -> dict[str, str]:
+    lines = (EXAMPLE / "settings.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and line[0] != "#")
+
+
+def test_the_portal_starts_with_the_example_and_secrets_from_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in [name for name in os.environ if name.startswith("QM_")]:
+        monkeypatch.delenv(name)
+    [paths] = listed(BASE)["configMapGenerator"]
+    fixed = dict(each.split("=", 1) for each in paths["literals"])
+    for name, value in {**fixed, **settings_of_example()}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("secret_key", "entra_client_secret"):
+        (tmp_path / f"qm_{name}").write_text("from a file")
+    for name in ("database", "broker", "cache"):
+        (tmp_path / f"qm_{name}_url").write_text(f"{name}://from/a/file")
+    started = read(str(tmp_path))
+    assert started.cache_url.get_secret_value() == "cache://from/a/file"
+    assert started.public_url == "https://gpus.example.com"
+    mounted = {one["mountPath"] for one in container("web")["volumeMounts"]}
+    assert {value for name, value in fixed.items()} <= mounted
+
+
+def test_no_secret_is_a_setting_of_the_example() -> None:
+    secret = {
+        f"QM_{name.upper()}"
+        for name, field in Environment.model_fields.items()
+        if "SecretStr" in str(field.annotation)
+    }
+    assert len(secret) >= 8
+    assert settings_of_example().keys().isdisjoint(secret)
+
+
+def test_the_name_that_people_type_is_the_route_s() -> None:
+    [host] = named("HTTPRoute", "web")["spec"]["hostnames"]
+    settings = settings_of_example()
+    assert settings["QM_PUBLIC_URL"] == f"https://{host}"
+    assert settings["QM_ALLOWED_HOSTS"] == f'["{host}"]'
