@@ -15,18 +15,13 @@ from reconciling.controller import MAX_UNFINISHED, RequeueAfter
 from reconciling.lease import Lease
 
 RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
-# What Azure will say again however often it is asked, until somebody changes something there or here.
-FINAL = frozenset(
-    {
-        "quota",
-        "size_not_available",
-        "not_supported",
-        "denied_by_policy",
-        "not_allowed",
-        "immutable",
-    }
+# What Azure says of the wish itself, and will say again however often it is asked: the wish fails. Everything else
+# keeps the portal from it (a right, a policy, a name, the subscription, something in the way): the wish waits.
+REFUSALS = frozenset(
+    {"quota", "size_not_available", "not_supported", "immutable", "invalid"}
 )
-FINAL |= {"bad_name", "invalid", "no_subscription", "not_registered"}
+# After how many tries platform leads are told of that: a right that was just given takes Azure some time to know of.
+TOLD_AFTER = 3
 # What an operation is forgotten for: whatever it was about is looked at again.
 FORGOTTEN = frozenset({"not_found", "no_parent", "bad_token", "foreign_link"})
 # How soon an operation is asked after, what Azure works on is seen again, and what is as wanted is looked at again;

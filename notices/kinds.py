@@ -52,6 +52,7 @@ class NoticeKind(StrEnum):
     PRICE_DOUBTED = "price_doubted"
     RESERVATION_ORPHANED = "reservation_orphaned"
     RESERVATION_BLOCKED = "reservation_blocked"
+    MODEL_BLOCKED = "model_blocked"
     QUOTA_ANSWERED = "quota_answered"
     CHANNEL_OFF = "channel_off"
     EVENT = "event"
@@ -149,6 +150,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.LIMIT_NEAR: "A limit of Azure's comes near",
     NoticeKind.RESERVATION_ORPHANED: "A reservation in Azure is orphaned",
     NoticeKind.RESERVATION_BLOCKED: "Azure does not let the portal make or release a reservation",
+    NoticeKind.MODEL_BLOCKED: "Azure does not let the portal deploy or delete a model",
     NoticeKind.QUOTA_ANSWERED: "Azure answers a request for more quota",
     NoticeKind.PRICE_DOUBTED: "A list price of Azure's moved so far that nobody believes it yet",
     NoticeKind.CHANNEL_OFF: "A webhook was switched off, because its receiver wants nothing any more",
@@ -233,6 +235,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.QUOTA_ANSWERED,
         NoticeKind.RESERVATION_ORPHANED,
         NoticeKind.RESERVATION_BLOCKED,
+        NoticeKind.MODEL_BLOCKED,
         NoticeKind.PRICE_DOUBTED,
         NoticeKind.CHANNEL_OFF,
     ),

@@ -1144,6 +1144,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("message", models.CharField(blank=True, default="", max_length=600)),
+                ("blocked_generation", models.PositiveIntegerField(null=True)),
                 ("operation", models.JSONField(null=True)),
                 ("group", models.UUIDField(null=True)),
                 ("endpoint", models.CharField(blank=True, default="", max_length=200)),

@@ -11,6 +11,7 @@ from accounts.models import Team, User
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record
+from capacity.openai import notices
 from capacity.openai.enqueue import enqueue_on_commit
 from capacity.openai.models import ModelAccount, ModelEndpoint
 from capacity.openai.states import State
@@ -141,6 +142,8 @@ def try_again(endpoint_id: int, *, by: User, now: datetime) -> ModelEndpoint:
     refused = ModelEndpoint.objects.filter(account=account, refused_capacity__gt=0)
     refused.update(**NOT_REFUSED)
     row.refusal, row.refused_capacity = "", None
+    account.blocked_generation = None
+    account.save(update_fields=["blocked_generation"])
     record(
         Kind.MODEL_ACCOUNT_TRIED_AGAIN,
         actor=by.as_actor(),
@@ -231,6 +234,17 @@ def refused(account_id: int, *, capacities: Mapping[str, int], why: str) -> bool
         append(Kind.MODEL_ENDPOINT_REFUSED, row, actor=PORTAL, reason=row.refusal)
         is_news = True
     return is_news
+
+
+@transaction.atomic
+def blocked(account_id: int, *, generation: int, why: str, now: datetime) -> None:
+    """Tell platform leads, once for a generation, that Azure does not let the portal do what it wants."""
+    account = locked_account(account_id)
+    if account.generation != generation or account.blocked_generation == generation:
+        return
+    account.blocked_generation = generation
+    account.save(update_fields=["blocked_generation"])
+    notices.tell_blocked(account, why=why, now=now)
 
 
 def append(

@@ -41,6 +41,8 @@ class ModelAccount(Row, Reconciled):
     region = models.CharField(max_length=40)
     state = models.CharField(max_length=10, choices=STATES, default=State.PENDING)
     message = models.CharField(max_length=600, blank=True, default="")
+    # Of which platform leads were told that Azure does not let the portal do it.
+    blocked_generation = models.PositiveIntegerField(null=True)
     operation = models.JSONField(null=True)
     group = models.UUIDField(null=True)
     # Where its models are called, and whether from anywhere; both as Azure said last.

@@ -66,12 +66,12 @@ class Observed:
 class Wanted:
     """Thousands of tokens a minute by deployment, none for no account any more, and the group that may call them.
 
-    What Azure refused for good is in `refused`: it is asked for after everything else.
+    What is in `last` is asked for after everything else: Azure refused it.
     """
 
     capacities: Mapping[str, int]
     group: str
-    refused: frozenset[str] = frozenset()
+    last: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _deployments(wanted: Wanted, there: Mapping[str, Found]) -> Next:
     # What gets smaller first: its quota may be what another one lacks.
     def order(name: str) -> tuple[bool, int, str]:
         now = there[name].capacity if name in there else 0
-        return name in wanted.refused, wanted.capacities[name] - now, name
+        return name in wanted.last, wanted.capacities[name] - now, name
 
     for name in sorted(wanted.capacities, key=order):
         found = there.get(name)

@@ -22,7 +22,14 @@ from capacity.openai.models import ModelAccount, ModelAccountQuerySet, ModelEndp
 from capacity.openai.naming import NUMBER, account_name
 from capacity.openai.plan import Found, Next, Observed, Step, Wanted, next_step
 from capacity.openai.states import State
-from capacity.operations import BUSY_WAIT, LOOK_AGAIN, PARKED, RETRIES, Clock
+from capacity.operations import (
+    BUSY_WAIT,
+    LOOK_AGAIN,
+    PARKED,
+    RETRIES,
+    TOLD_AFTER,
+    Clock,
+)
 from capacity.tagging import tags
 from connectors.azure.authorization import OPENAI_USER
 from connectors.azure.cognitive_services import Account
@@ -35,7 +42,9 @@ from reconciling.lease import Lease
 
 # As Azure's own refusal of a model is called.
 NOT_OFFERED = "model_not_available"
-FINAL = operations.FINAL | {NOT_OFFERED, "name_taken"}
+REFUSALS = operations.REFUSALS | {NOT_OFFERED, "name_taken"}
+# What passes without anybody: a group that was just made is not known everywhere for some minutes.
+PASSING = frozenset({"", "principal_not_found"})
 BUSY = frozenset(
     {
         "Accepted",
@@ -74,13 +83,17 @@ CONTROLLER: Controller[ModelAccount] = Controller(rows=_rows, queue=queue, park=
 
 @dataclass
 class Work:
-    """A worker's turn at an account: what is wanted of it, by deployment, and what is being done for which."""
+    """A worker's turn at an account: what is wanted of it, by deployment, and what is being done for which.
+
+    `put_off` is why a deployment could not be made in this turn: it comes after everything else.
+    """
 
     lease: Lease[ModelAccount]
     azure: Azure
     now: Clock
     endpoints: Mapping[str, ModelEndpoint] = field(default_factory=dict)
     doing: Next = NO_STEP
+    put_off: dict[str, PermanentError] = field(default_factory=dict)
 
     @property
     def row(self) -> ModelAccount:
@@ -98,9 +111,9 @@ class Work:
         return Wanted(
             capacities={name: one.capacity for name, one in self.endpoints.items()},
             group=str(self.row.team.entra_group),
-            refused=frozenset(
+            last=frozenset(
                 name for name, one in self.endpoints.items() if one.is_refused
-            ),
+            ).union(self.put_off),
         )
 
 
@@ -159,7 +172,9 @@ def _go_on(work: Work) -> None:
             lease.finish(requeue_at=now() + BUSY_WAIT, now=now(), attempts=0)
             return
         lease.check(now=now())
-        operation = STEPS[doing.step](work)
+        operation = _begin(work)
+        if operation is None:
+            continue
         failpoints.reach(f"model_account.{doing.step}")
         if not operation.is_done:
             operations.keep(
@@ -177,6 +192,25 @@ def _go_on(work: Work) -> None:
     raise TemporaryError("Azure takes every step and does not keep it.")
 
 
+def _begin(work: Work) -> Operation | None:
+    """Begin the step; None for a deployment that is put off, as something keeps the portal from it alone.
+
+    Once everything else is as wanted, what kept it is raised.
+    """
+    doing = work.doing
+    if doing.step is not Step.DEPLOY:
+        return STEPS[doing.step](work)
+    if doing.about in work.put_off:
+        raise work.put_off[doing.about]
+    try:
+        return _deploy(work)
+    except PermanentError as error:
+        if error.code in REFUSALS:
+            raise
+        work.put_off[doing.about] = error
+        return None
+
+
 def _as_wanted(work: Work) -> None:
     """Nothing is left to do: say so."""
     lease, row, at = work.lease, work.row, work.now()
@@ -186,6 +220,7 @@ def _as_wanted(work: Work) -> None:
         attempts=0,
         observed_generation=row.generation,
         message="",
+        blocked_generation=None,
         seen_at=at,
     )
     if done and row.state == State.DELETING:
@@ -374,16 +409,22 @@ def _failed(
     *,
     now: datetime,
 ) -> None:
-    """Book the next try; what Azure refuses for good fails what was granted with it, but never a deletion."""
+    """Book the next try; what Azure does not have for this team fails what was granted with it, but never a deletion.
+
+    What keeps the portal from it otherwise is for platform leads: the grant waits.
+    """
     row = lease.row
     code = error.code if isinstance(error, PermanentError) else ""
     retry_after = error.retry_after if isinstance(error, TemporaryError) else None
     concerned = _concerned(work[0]) if work else {}
-    is_final = code in FINAL and concerned and row.state != State.DELETING
-    if is_final and actions.refused(row.pk, capacities=concerned, why=error.message):
-        # What was refused comes last from now on, and the rest goes on.
-        lease.finish(requeue_at=now, now=now, message=error.message[:600])
-        return
+    if code in REFUSALS and concerned and row.state != State.DELETING:
+        if actions.refused(row.pk, capacities=concerned, why=error.message):
+            # What was refused comes last from now on, and the rest goes on.
+            lease.finish(requeue_at=now, now=now, message=error.message[:600])
+            return
+    elif code not in PASSING and row.attempts >= TOLD_AFTER:
+        why = error.message[:600]
+        actions.blocked(row.pk, generation=row.generation, why=why, now=now)
     wait = RETRIES.wait(row.attempts, chance=_random.random(), retry_after=retry_after)
     lease.finish(requeue_at=now + wait, now=now, message=operations.told(error)[:600])
 

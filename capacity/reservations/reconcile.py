@@ -15,7 +15,15 @@ from audit.actors import PORTAL
 from audit.events import Kind
 from capacity import operations
 from capacity.connection import Azure, azure_of
-from capacity.operations import BUSY_WAIT, FINAL, LOOK_AGAIN, PARKED, RETRIES, Clock
+from capacity.operations import (
+    BUSY_WAIT,
+    LOOK_AGAIN,
+    PARKED,
+    REFUSALS,
+    RETRIES,
+    TOLD_AFTER,
+    Clock,
+)
 from capacity.reservations import actions
 from capacity.reservations.enqueue import queue
 from capacity.reservations.models import Reservation, ReservationQuerySet
@@ -48,13 +56,6 @@ NO_CAPACITY = Backoff(timedelta(minutes=2), timedelta(hours=1))
 # What was refused for good may still be paid: somebody took it away in Azure, where it does not come back. A grant that
 # waits for it fails long before the next try.
 REFUSED = Backoff(LOOK_AGAIN, timedelta(hours=1))
-# Of what is final, what Azure answers about the portal's access, and not about what a team wants.
-OF_THE_PORTAL = frozenset(
-    {"denied_by_policy", "bad_name", "no_subscription", "not_registered"}
-)
-REFUSALS = FINAL - OF_THE_PORTAL
-# A right that was just given takes Azure some time to know of.
-TOLD_AFTER = 3
 NOT_JOINED = (
     "Its node pool takes its machines from elsewhere: AKS did not join it to the reservation. See that the cluster's "
     "identity may use the reservation group."
@@ -361,7 +362,7 @@ STEPS: Mapping[Step, Callable[[Azure, Reservation], Operation]] = {
 def _failed(lease: Lease[Reservation], error: ConnectorError, *, now: datetime) -> None:
     """Book the next try; what Azure does not have for this team fails what was granted with it, but never a release.
 
-    What keeps the portal itself from it (a right, a name, the subscription) is for platform leads: the grant waits.
+    What keeps the portal from it otherwise is for platform leads: the grant waits.
     """
     row = lease.row
     code = error.code if isinstance(error, PermanentError) else ""

@@ -23,6 +23,7 @@ from capacity.openai.states import State
 from capacity.subscriptions import observing
 from catalogue import actions as offering_actions
 from connectors.azure.cognitive_services import AzureCognitiveServices
+from notices.models import Notice
 from reconciling import failpoints
 from sandbox.world import group_id
 from tests import factories
@@ -180,6 +181,45 @@ def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budg
     assert Event.objects.filter(kind="model_endpoint.refused").exists()
 
 
+def blocked_notices(here: Models) -> list[Notice]:
+    found = Notice.objects.filter(kind="model_blocked", person=here.scene.priya)
+    return list(found.order_by("pk"))
+
+
+@pytest.mark.parametrize("url", ["accounts/", "deployments/"])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "SubscriptionNotFound"),
+        (409, "MissingSubscriptionRegistration"),
+        (403, "RequestDisallowedByPolicy"),
+        (409, "OperationNotAllowed"),
+    ],
+)
+def test_what_keeps_the_portal_out_fails_no_grant_and_is_told_to_platform_leads(
+    here: Models, status: int, code: str, url: str
+) -> None:
+    words = "The portal may not do this here."
+    here.azure.fault("PUT", url, status=status, code=code, message=words, times=9)
+    allocation = here.grant()
+    here.work(1)
+    assert blocked_notices(here) == []
+    for _ in range(5):
+        here.time.pass_(minutes=11)
+        here.work(1)
+    allocation.refresh_from_db()
+    row = ModelEndpoint.objects.get()
+    assert (allocation.ended_at, row.refusal, row.state) == (None, "", State.PENDING)
+    [notice] = blocked_notices(here)
+    assert words in notice.said.sentence
+    here.azure.admin("DELETE", "/sandbox/faults")
+    actions.try_again(row.pk, by=here.scene.priya, now=here.time())
+    here.work()
+    assert here.deployed == {"gpt-4o": 30}
+    assert len(blocked_notices(here)) == 1
+    assert ModelAccount.objects.get().blocked_generation is None
+
+
 def over_quota_after_a_minute(here: Models) -> tuple[Allocation, Allocation]:
     """Two grants of one model, 30 and 20, while Azure works on a deployment for both that it will refuse."""
     here.grant(5, model=EMBEDDING)
@@ -297,6 +337,27 @@ def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) 
     assert here.deployed == {"gpt-4o": 30}
 
 
+def test_one_model_that_the_portal_may_not_deploy_keeps_no_other_from_being_made(
+    here: Models,
+) -> None:
+    denied = {"status": 403, "code": "RequestDisallowedByPolicy", "times": 99}
+    here.azure.fault("PUT", f"deployments/{EMBEDDING}", **denied)
+    bad = here.grant(5, model=EMBEDDING)
+    here.grant(30)
+    here.work()
+    for _ in range(4):
+        here.time.pass_(minutes=11)
+        here.work(1)
+    bad.refresh_from_db()
+    assert here.deployed == {"gpt-4o": 30}
+    assert (bad.ended_at, bad.charged_from) == (None, None)
+    assert len(blocked_notices(here)) == 1
+    here.azure.admin("DELETE", "/sandbox/faults")
+    here.time.pass_(minutes=11)
+    here.work()
+    assert here.deployed == {"gpt-4o": 30, EMBEDDING: 5}
+
+
 def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(
     here: Models,
 ) -> None:
@@ -375,12 +436,12 @@ def test_what_is_changed_in_azure_past_the_portal_is_put_right(here: Models) -> 
 
 
 def refuse(here: Models, path: str) -> None:
-    """Have a policy of Azure's refuse whatever is made there."""
+    """Have Azure refuse for good whatever is made there."""
     here.azure.fault(
         "PUT",
         path,
-        status=403,
-        code="RequestDisallowedByPolicy",
+        status=400,
+        code="NotSupported",
         message="No more here.",
         times=999,
     )

@@ -514,6 +514,7 @@ def blocked_notices(here: Site) -> list[Notice]:
         (404, "SubscriptionNotFound"),
         (409, "MissingSubscriptionRegistration"),
         (403, "RequestDisallowedByPolicy"),
+        (409, "OperationNotAllowed"),
     ],
 )
 def test_what_keeps_the_portal_out_fails_no_grant_and_is_told_to_platform_leads(
