@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from accounts import people
@@ -316,7 +317,7 @@ def commented(request: Request, text: str, *, by: User, now: datetime) -> None:
 
 
 def changed(request: Request, said: str, *, to: Iterable[User], now: datetime) -> None:
-    """Tell those who took part and are not asked again that the requester changed it."""
+    """Tell those who took part and are not asked again that it was changed."""
     message = _message(request, f"Changed: {_what(request)}", said, now=now)
     _tell(NoticeKind.REQUEST_COMMENTED, request, message, to=to, now=now)
 
@@ -348,17 +349,22 @@ def withdrawn_for(request: Request, *, now: datetime) -> None:
 
 def nothing_left(request: Request, title: str, why: str, *, now: datetime) -> None:
     """Tell those who were asked to decide that nothing is left to decide, once each."""
+    said = _message(request, title, f"{why} There is nothing left to decide.", now=now)
+    to = asked_to_decide(request)
+    _tell(NoticeKind.REQUEST_WITHDRAWN, request, said, to=to, now=now)
+
+
+def asked_to_decide(request: Request) -> QuerySet[User]:
+    """Everybody who was told that it waits for them."""
     asked = Notice.objects.filter(
         kind__in=ASKS,
         subject_type="request",
         subject_id=request.pk,
         person__isnull=False,
     )
-    to = User.objects.filter(
+    return User.objects.filter(
         pk__in=asked.exclude(person=request.requester_id).order_by().values("person")
     )
-    said = _message(request, title, f"{why} There is nothing left to decide.", now=now)
-    _tell(NoticeKind.REQUEST_WITHDRAWN, request, said, to=to, now=now)
 
 
 def offered_again(request: Request, *, now: datetime) -> None:

@@ -21,9 +21,10 @@ WHY = "given back in part"
 
 @transaction.atomic
 def lower(request_id: int, *, now: datetime) -> bool:
-    """Have a waiting renewal ask for no more than is held, with the money set aside for that, and tell its requester.
+    """Have a waiting renewal ask for no more than is held, with the money set aside for that.
 
-    Its votes stay: who approved more approved these, too. False where it asks for no more, or was decided in between.
+    Its requester is told, and who was asked to decide it. Its votes stay: who approved more approved these, too. False
+    where it asks for no more, or was decided in between.
     """
     rows = Request.objects.locked().for_judging().select_related("hold")
     request = rows.get(pk=request_id)
@@ -47,7 +48,8 @@ def lower(request_id: int, *, now: datetime) -> bool:
         f"{gpus(before)} were to be kept longer, and {gpus(held.gpus)} {'is' if held.gpus == 1 else 'are'} held since "
         "others were given back: it asks for no more than that."
     )
-    notices.changed(request, lead, to=[request.requester], now=now)
+    to = [request.requester, *notices.asked_to_decide(request)]
+    notices.changed(request, lead, to=to, now=now)
     words = [f"GPUs: {before} → {request.gpus_now}"]
     record_event(Kind.REQUEST_EDITED, request, actor=PORTAL, changed=words)
     return True

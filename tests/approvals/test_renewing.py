@@ -314,6 +314,8 @@ def test_what_was_given_back_in_part_is_kept_longer_by_those_that_are_held(
     assert books(scene.team) == ledger(scene.team)
     [told] = Notice.objects.filter(person=scene.ada, kind="request_commented")
     assert "3 GPUs are held since others were given back" in told.said.sentence
+    [to_decider] = Notice.objects.filter(person=scene.priya, kind="request_commented")
+    assert to_decider.said == told.said
     edited = Event.objects.filter(kind="request.edited")
     assert [(one.actor_name, one.details["changed"]) for one in edited] == [
         ("Quartermaster", ["GPUs: 4 → 3"])
