@@ -18,7 +18,7 @@ from accounts.roles import Permission
 from accounts.tokens.actions import revoke_team_tokens
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
-from audit.log import record
+from audit.log import record, together
 from capacity.registry import actions as registry
 from offboarding import notices
 from offboarding.models import LONGEST_RETENTION, Departure, DeparturePlace
@@ -269,10 +269,12 @@ def finish(departure_id: int, *, actor: Actor, now: datetime) -> bool:
     _end(found, Departure.End.GONE, by=actor.name, now=now)
     registry.follow(found.team, now=now)
     notices.gone(found, now=now)
-    if not stays_anywhere(found.team):
-        revoke_team_tokens(found.team, actor=actor, now=now)
-        remove_team_identities(found.team, actor=actor, now=now)
-    _tell(Kind.DEPARTURE_DONE, found, actor)
+    # The audit chain is locked last: after the tokens, and after the identities.
+    with together():
+        if not stays_anywhere(found.team):
+            revoke_team_tokens(found.team, actor=actor, now=now)
+            remove_team_identities(found.team, actor=actor, now=now)
+        _tell(Kind.DEPARTURE_DONE, found, actor)
     return True
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from accounts.directory.client import graph
 from accounts.models import User
 from accounts.roles import Role
+from accounts.tokens.actions import create_team_token
 from allocations.bookings import actions as bookings
 from allocations.ends import actions as ends
 from allocations.models import Allocation, Budget, Leftover
@@ -24,15 +25,19 @@ from allocations.schedule import Provisioner
 from allocations.use import over_quota
 from allocations.use.running import Running
 from approvals.decisions import actions as decisions
+from audit.actors import PORTAL
 from audit.events import Kind
 from audit.models import Event
 from fleet.models import Flavor
 from notebooks.hubs.actions import disconnect
 from notebooks.models import Hub, NotebookServer
 from notebooks.servers import actions as notebooks
+from offboarding.actions import finish
+from offboarding.models import Departure
 from onboarding.actions import Enrolment, Start, onboard
 from provisioning.controller import acquire
 from provisioning.models import Tenancy
+from provisioning.stages import Stage
 from tests import factories
 from tests.capacity.shared import grant, two_clusters
 from tests.insights.fleet import SUBSCRIPTION, connect
@@ -412,3 +417,57 @@ def test_onboarding_locks_the_quotas_of_azure_before_the_audit_chain(
         looking.autocommit = False
         looking.execute("LOCK TABLE audit_head IN SHARE ROW EXCLUSIVE MODE NOWAIT")
         looking.rollback()
+
+
+def gone(tenancy: Tenancy) -> None:
+    """Nothing is left of it on its cluster."""
+    now = timezone.now()
+    for stage in (Stage.LEAVING, Stage.RETAINED, Stage.REMOVING, Stage.GONE):
+        is_off = stage != Stage.LEAVING
+        Tenancy.objects.filter(pk=tenancy.pk).update(
+            stage=stage,
+            is_protected=False,
+            leaves_at=now,
+            retained_until=now if is_off else None,
+            gone_at=now if stage == Stage.GONE else None,
+            stop="HoldAndDrain" if is_off else "None",
+        )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_identities_of_a_team_that_has_left_are_locked_before_the_audit_chain() -> (
+    None
+):
+    # Its tokens end with them, and who removes an identity records that at the end.
+    place, now = Place(), timezone.now()
+    place.team.memberships.filter(user=place.member).update(part="lead")
+    create_team_token(
+        team=place.team, name="nightly", scope="run", days=9, by=place.member, now=now
+    )
+    identity = factories.identity(place.team, place.lead)
+    departure = Departure.objects.create(
+        team=place.team,
+        is_whole=True,
+        leaves_at=now,
+        hold=False,
+        needs_second=False,
+        retention_days=30,
+        reason="It is over.",
+        asked_by=place.lead,
+        asked_at=now,
+        confirmed_by=place.lead,
+        confirmed_at=now,
+    )
+    gone(place.tenancy)
+    lock = f"SELECT 1 FROM accounts_identity WHERE id = {identity.pk} FOR NO KEY UPDATE"
+
+    def action() -> None:
+        assert finish(departure.pk, actor=PORTAL, now=now)
+
+    with run_into(action, lock) as looking:
+        assert looking.execute(
+            "SELECT id FROM audit_head FOR UPDATE NOWAIT"
+        ).fetchone() == (1,)
+    kinds = ("token.revoked", "identity.removed", Kind.DEPARTURE_DONE)
+    ended = Event.objects.filter(kind__in=kinds).order_by("seq")
+    assert tuple(ended.values_list("kind", flat=True)) == kinds
