@@ -184,16 +184,21 @@ class _Quiet(WSGIRequestHandler):
         """Say nothing."""
 
 
+def _basic(token: str) -> str:
+    return "Basic " + base64.b64encode(f"x-access-token:{token}".encode()).decode()
+
+
 @contextmanager
 def over_https(
     folder: Path,
     keys: Path,
     *,
     token: str,
+    new_token: str = "",
     api: Any = None,
     shown: Certificates | None = None,
 ) -> Iterator[Served]:
-    """Serve a folder's repositories over HTTPS to who has the token; `api` answers below /api/.
+    """Serve a folder's repositories over HTTPS to who has the token, or a new one; `api` answers below /api/.
 
     It shows a certificate of its own authority, whose is in `keys`, unless it is given one.
     """
@@ -204,7 +209,7 @@ def over_https(
         authority.issue_cert("127.0.0.1").configure_cert(context)
     else:
         context.load_cert_chain(shown.chain, shown.key)
-    wanted = "Basic " + base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    wanted = {_basic(each) for each in (token, new_token) if each}
 
     def application(environ: Any, start_response: Any) -> Any:
         served.requests.append(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
@@ -217,7 +222,7 @@ def over_https(
             return [b""]
         if api is not None and environ["PATH_INFO"].startswith("/api/"):
             return api(environ, start_response)
-        if environ.get("HTTP_AUTHORIZATION") != wanted:
+        if environ.get("HTTP_AUTHORIZATION") not in wanted:
             start_response(
                 "401 Unauthorized",
                 [("WWW-Authenticate", "Basic"), ("Content-Length", "0")],

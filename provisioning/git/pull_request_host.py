@@ -3,13 +3,13 @@
 Both are kept in the cache that all processes share. While it does not answer, everybody calls for themselves.
 """
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.core.cache import cache
+from django.utils.crypto import salted_hmac
 
 from connectors.errors import TemporaryError
 from connectors.github import GitHub
@@ -70,8 +70,11 @@ class PullRequestHost:
             raise
 
     def _digest(self, *more: str) -> str:
-        """The host, or with more a list of a repository, in a key of the cache; other credentials have another one."""
+        """The host, or with more a list of a repository, in a key of the cache; another token has another one.
+
+        The key tells nobody the token, as it takes the portal's own secret to make it.
+        """
         remote = self.github.remote
         whose = remote.url if more else remote.place().host
-        told = "\n".join([whose, self.cluster.git_credentials, *more])
-        return hashlib.sha256(told.encode()).hexdigest()
+        told = "\n".join([whose, remote.secret, *more])
+        return salted_hmac(__name__, told, algorithm="sha256").hexdigest()

@@ -20,7 +20,7 @@ from tests.pull_requests import Hub
 from tests.remotes import bare, over_https
 
 __all__ = ["followed"]
-TOKEN = "canary-8c41"
+TOKEN, NEW_TOKEN = "canary-8c41", "canary-5d07"
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def hub(
     theirs.push({"README.md": b"theirs"})
     (tmp_path / "robot").write_text(TOKEN + "\n")
     hub = Hub(theirs)
-    with over_https(tmp_path / "served", tmp_path, token=TOKEN, api=hub) as served:
+    with over_https(
+        tmp_path / "served", tmp_path, token=TOKEN, new_token=NEW_TOKEN, api=hub
+    ) as served:
         monkeypatch.setattr(settings.ENV, "git_credentials_dir", tmp_path)
         monkeypatch.setattr(settings.ENV, "git_hosts_allowed", [served.host])
         monkeypatch.setattr(settings.ENV, "ca_file", Path(served.ca_file))
@@ -288,6 +290,17 @@ def test_where_githubs_limit_is_reached_nobody_calls_it_with_the_same_credential
     # A minute of the pause is over.
     assert followed.row.requeue_at == followed.time + timedelta(seconds=600 - 61)
     followed.time += timedelta(seconds=600)
+    followed.reconcile()
+    assert condition(followed.row)[0] == "WaitingForMerge"
+
+
+def test_a_new_token_under_the_same_name_does_not_wait_for_the_limit_of_the_old_one(
+    hub: Hub, followed: Followed, tmp_path: Path
+) -> None:
+    hub.fails, hub.failing_with = [429], {"Retry-After": "600"}
+    followed.reconcile()
+    assert condition(followed.row)[0] == "WillTryAgain"
+    (tmp_path / "robot").write_text(NEW_TOKEN + "\n")
     followed.reconcile()
     assert condition(followed.row)[0] == "WaitingForMerge"
 
