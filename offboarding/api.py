@@ -64,10 +64,8 @@ class DepartureEndpoint(mixins.ListModelMixin, Endpoint):
 
     def get_queryset(self) -> QuerySet[Departure]:
         """Of one's own teams; all of them for leads and auditors."""
-        rows = Departure.objects.visible_to(self.request.user).prefetch_related(
-            "places__tenancy__cluster"
-        )
-        return rows.select_related("team", "asked_by", "confirmed_by")
+        rows = Departure.objects.visible_to(self.request.user)
+        return previews.with_places(rows.select_related("asked_by", "confirmed_by"))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """Short in a list."""

@@ -6,6 +6,7 @@ from typing import Any
 from allocations.models import Allocation
 from audit.models import Event
 from offboarding.models import Departure
+from offboarding.preview import places_of
 from web.spreadsheets import csv_lines
 
 MOST_EVENTS = 1000
@@ -19,7 +20,7 @@ def export(departure: Departure, *, now: datetime) -> dict[str, Any]:
         departure.places.select_related("tenancy__cluster", "tenancy__project")
     )
     held = Allocation.objects.filter(
-        tenancy__in=[place.tenancy_id for place in places]
+        tenancy__in=places_of(departure).values("pk")
     ).select_related("flavor__cluster", "tenancy__cluster")
     people = team.memberships.of_people().select_related("user").order_by("user__name")
     events = list(Event.objects.visible_to_teams([team.pk])[:MOST_EVENTS])

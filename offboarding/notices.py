@@ -105,7 +105,7 @@ def what(departure: Departure) -> str:
         return "the platform"
     # Asks nothing where a list has fetched them already.
     prefetch_related_objects([departure], "places__tenancy__cluster")
-    titles = sorted(place.tenancy.cluster.title for place in departure.places.all())
+    titles = sorted({place.tenancy.cluster.title for place in departure.places.all()})
     return " and ".join(titles) or "a cluster"
 
 

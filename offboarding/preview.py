@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Prefetch, Q, QuerySet
 
 from accounts.models import ApiToken, Identity, Team
 from allocations.budgets import money
@@ -104,6 +104,25 @@ def places_of(departure: Departure) -> TenancyQuerySet:
     if departure.is_whole and departure.is_asked:
         goes |= Q(team=departure.team_id, stage=Stage.HERE)
     return Tenancy.objects.filter(goes)
+
+
+def with_places(rows: QuerySet[Departure]) -> QuerySet[Departure]:
+    """With what `known_places` needs; two queries however many they are."""
+    places = DeparturePlace.objects.select_related("tenancy__cluster")
+    here = Tenancy.objects.filter(stage=Stage.HERE).select_related("cluster")
+    return rows.select_related("team").prefetch_related(
+        Prefetch("places", places),
+        Prefetch("team__tenancies", here, to_attr="tenancies_here"),
+    )
+
+
+def known_places(departure: Departure) -> Sequence[Tenancy]:
+    """The same as `places_of` without a query, of a departure that was fetched `with_places`."""
+    places = {place.tenancy_id: place.tenancy for place in departure.places.all()}
+    if departure.is_whole and departure.is_asked:
+        here: Sequence[Tenancy] = departure.team.tenancies_here  # type: ignore[attr-defined]
+        places |= {tenancy.pk: tenancy for tenancy in here}
+    return list(places.values())
 
 
 def stays_anywhere(team: Team, *, but: Sequence[int] = ()) -> bool:
@@ -232,7 +251,7 @@ def preview(
         team_tokens=ApiToken.objects.usable(now).of_team(leaving.team).count()
         if is_last
         else 0,
-        team_identities=Identity.objects.live().of_team(leaving.team).count()
+        team_identities=Identity.objects.acting(now).of_team(leaving.team).count()
         if is_last
         else 0,
     )

@@ -170,7 +170,7 @@ class DepartureShortSerializer(serializers.Serializer[Departure]):
     hold = serializers.BooleanField()
     retention_days = serializers.IntegerField()
     reason = serializers.CharField()
-    needs_second = serializers.BooleanField()
+    needs_second = serializers.SerializerMethodField()
     asked_by = PersonSerializer()
     asked_at = serializers.DateTimeField()
     confirmed_by = PersonSerializer(allow_null=True)
@@ -178,8 +178,14 @@ class DepartureShortSerializer(serializers.Serializer[Departure]):
     ended_at = serializers.DateTimeField(allow_null=True)
 
     def get_clusters(self, row: Departure) -> list[str]:
-        """The clusters that are left, by name."""
-        return [place.tenancy.cluster.name for place in row.places.all()]
+        """The clusters that are left, by name; before it is confirmed, those of now."""
+        return sorted({place.cluster.name for place in previews.known_places(row)})
+
+    def get_needs_second(self, row: Departure) -> bool:
+        """Whether another platform lead confirms than who asked; before it is confirmed, by the places of now."""
+        if row.is_asked:
+            return previews.needs_second(previews.known_places(row))
+        return row.needs_second
 
     @extend_schema_field(serializers.ChoiceField(choices=STATES))
     def get_state(self, row: Departure) -> str:

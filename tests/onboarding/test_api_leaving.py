@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from fleet.models import Environment
 from offboarding.models import Departure
+from offboarding.notices import what
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
@@ -145,6 +147,40 @@ def test_it_is_taken_back_and_exported(vision: Parting) -> None:
         "100Gi"
     ]
     assert ada.post(f"{where}withdraw/").json()["state"] == "withdrawn"
+
+
+def test_who_leaves_the_platform_leaves_the_clusters_of_now(vision: Parting) -> None:
+    ada, whole = Caller(vision.ada), {"team": "vision", "reason": "It is over."}
+    made = ada.post("departures/", whole).json()
+    assert (made["clusters"], made["needs_second"]) == (["training"], False)
+    elsewhere = factories.cluster("elsewhere")
+    team = vision.tenancy.team
+    factories.tenancy(team, elsewhere, environment=Environment.PRODUCTION)
+    came = factories.tenancy(team, elsewhere)
+    factories.allocation(vision.ada, came, factories.flavor(elsewhere))
+    found = ada.get(f"departures/{made['id']}/").json()
+    assert (found["clusters"], found["needs_second"]) == (
+        ["elsewhere", "training"],
+        True,
+    )
+    [listed] = ada.get("departures/").json()["results"]
+    assert listed["clusters"] == ["elsewhere", "training"]
+    taken = ada.get(f"departures/{made['id']}/export/").json()["holdings"]
+    assert [one["cluster"] for one in taken] == ["elsewhere"]
+    ada.post(f"departures/{made['id']}/withdraw/")
+    found = ada.get(f"departures/{made['id']}/").json()
+    assert found["clusters"] == ["training"]
+
+
+def test_a_cluster_that_is_left_with_two_namespaces_is_named_once(
+    vision: Parting,
+) -> None:
+    tenancy = vision.tenancy
+    factories.tenancy(tenancy.team, tenancy.cluster, environment=Environment.PRODUCTION)
+    found = asked(vision).json()
+    assert found["clusters"] == ["training"]
+    departure = Departure.objects.get(pk=found["id"])
+    assert what(departure) == tenancy.cluster.title
 
 
 def test_a_list_takes_the_same_queries_however_long(
