@@ -195,6 +195,7 @@ class ClusterCopies:
         spare = [one.free for one in self.nodes if one.flavor == flavor.name]
         return Elsewhere(
             cluster=self.row.name,
+            cluster_title=self.row.title,
             namespace=namespace,
             flavor=flavor.name,
             title=flavor.title,

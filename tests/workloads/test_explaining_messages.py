@@ -549,10 +549,11 @@ def test_a_limit_of_borrowing_is_no_promise_that_anybody_lends(
 
 
 def test_free_gpus_elsewhere_are_the_step_when_they_take_the_job() -> None:
-    there = Elsewhere("training-eastus", "a100", "A100", 8, 8, "qm-vision")
+    title = "Training, East US"
+    there = Elsewhere("training-eastus", title, "a100", "A100", 8, 8, "qm-vision")
     found = why(waiting(FULL), elsewhere=(replace(there, gpus=4), there))
     assert found.step is not None
-    assert found.step.label == "Use 8 × A100 on training-eastus: free now"
+    assert found.step.label == "Use 8 × A100 on Training, East US: free now"
     assert found.step.data == {
         "cluster": "training-eastus",
         "namespace": "qm-vision",

@@ -208,7 +208,7 @@ def test_free_gpus_in_pieces_are_told_with_the_largest_room() -> None:
     nodes = Nodes(
         Node(name=f"a100-{each}", flavor="a100", gpus=8, used=6) for each in range(4)
     )
-    there = Elsewhere("training-eastus", "a100", "A100", 8, 8)
+    there = Elsewhere("training-eastus", "Training", "a100", "A100", 8, 8)
     found = unscheduled(SHORT, nodes=nodes, elsewhere=(there,))
     assert "One pod takes 4 GPUs, and the largest room on one node is 2." in found.what
     assert found.step is not None

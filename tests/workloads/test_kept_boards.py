@@ -376,7 +376,7 @@ def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing
     copying.put(pod(other.namespace, node="", gpus=6, phase="Pending"))
     step = scene.line().why.step
     assert step is not None
-    assert step.label == "Use 2 × A100 on training: free now"
+    assert step.label == "Use 2 × A100 on Training: free now"
     copying.put(pod(other.namespace, gpus=7))
     step = scene.line().why.step
     assert step is None or "free now" not in step.label
@@ -410,7 +410,7 @@ def test_gpus_that_are_free_are_called_by_the_flavor_of_their_own_cluster(
     Copying(cut.cluster).begin()
     step = scene.line().why.step
     assert step is not None
-    assert step.label == "Use 2 × A100 on training: free now"
+    assert step.label == "Use 2 × A100 on Training: free now"
 
 
 def test_what_is_said_again_without_a_change_makes_nothing_anew(scene: Scene) -> None:

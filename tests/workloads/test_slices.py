@@ -171,14 +171,21 @@ def test_whole_gpus_beyond_a_node_are_not_taken_for_its_slices() -> None:
 def test_slices_are_no_place_for_a_job_of_whole_gpus() -> None:
     full = "insufficient unused quota for nvidia.com/gpu in flavor a100, 8 more needed"
     there = Elsewhere(
-        "training", "small", "A100 1g.10gb slice", 14, 14, "team-nlp", "1g.10gb"
+        "training",
+        "Training",
+        "small",
+        "A100 1g.10gb slice",
+        14,
+        14,
+        "team-nlp",
+        "1g.10gb",
     )
     step = why(waiting(full), elsewhere=(there,)).step
     assert step is None or "slice" not in step.label
     cut = waiting(full, pod_sets=(PodSet("main", 2, 4, (("1g.10gb", 4),)),))
     step = why(cut, elsewhere=(there,)).step
     assert step is not None
-    assert step.label == "Use 8 × A100 1g.10gb slice on training: free now"
+    assert step.label == "Use 8 × A100 1g.10gb slice on Training: free now"
 
 
 def test_a_profile_that_the_queue_does_not_have_is_called_by_it() -> None:

@@ -32,6 +32,7 @@ class Elsewhere:
     """GPUs that are free now and open to this team on a flavor and cluster, in its namespace there."""
 
     cluster: str
+    cluster_title: str
     flavor: str
     title: str
     gpus: int

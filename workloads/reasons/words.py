@@ -119,7 +119,7 @@ def use_elsewhere(facts: Facts) -> Step | None:
     count = facts.workload.gpus
     return Step(
         Action.USE_FLAVOR,
-        f"Use {count} × {found.title} on {found.cluster}: free now",
+        f"Use {count} × {found.title} on {found.cluster_title}: free now",
         {
             "cluster": found.cluster,
             "namespace": found.namespace,
