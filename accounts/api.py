@@ -140,7 +140,9 @@ class WantedTokenSerializer(StrictSerializer):
     name = Text(max_length=60, help_text="What will use it.")
     scope = Choice(choices=ApiToken.Scope.choices)
     days = Integer(
-        min_value=1, max_value=actions.LONGEST_TOKEN_DAYS, help_text="Days it lives."
+        min_value=1,
+        max_value=actions.LONGEST_TOKEN_DAYS,
+        help_text="For how many days it works.",
     )
 
 

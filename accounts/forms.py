@@ -24,7 +24,7 @@ class TokenForm(StrictForm):
         widget=forms.RadioSelect,
     )
     days = WholeNumberField(
-        label="Days it lives",
+        label="It works for",
         initial=90,
         most=LONGEST_TOKEN_DAYS,
         of="days",

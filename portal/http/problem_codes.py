@@ -86,7 +86,7 @@ CODES: Mapping[str, str] = {
     "increase_sent": "Azure has this request for more quota, or may have it: it cannot be withdrawn any more.",
     "increase_too_large": "Nobody asks for so many vCPUs at once: at most a hundred times the present limit.",
     "invalid": "A value cannot be taken.",
-    "is_leaving": "The team is leaving this place: nothing new is granted there.",
+    "is_leaving": "The team leaves the platform, or this cluster: nothing new is granted to it there.",
     "larger_than_a_node": "No node has so many GPUs: spread the run over several nodes, or over more of them.",
     "larger_than_the_cluster": "The cluster has fewer GPUs of the kind in all than the run takes.",
     "length_missing": "The server does not take bodies in chunks: send Content-Length.",
