@@ -53,9 +53,12 @@ def sweep(now: datetime) -> int:
         Brake.objects.open().filter(clock__lte=now).update(
             answer=Brake.Answer.PASSED, answered_at=now
         )
-    # Machines that are booked from an end on go on: they are taken over before they would be released.
-    for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))
-    return sum(for_each([*free, *rest], partial(expire, now=now)))
+    try:
+        # Machines that are booked from an end on go on: they are taken over before they would be released.
+        for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))
+    finally:
+        ended = sum(for_each([*free, *rest], partial(expire, now=now)))
+    return ended
 
 
 @transaction.atomic

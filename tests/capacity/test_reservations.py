@@ -194,6 +194,20 @@ def test_while_ends_are_held_back_what_is_booked_from_an_end_on_is_reserved_besi
     assert Reservation.objects.get().machines == 4
 
 
+def test_a_booking_at_which_beginning_fails_keeps_nothing_from_its_end(
+    here: Site,
+) -> None:
+    first = here.grant(2, days=3)
+    here.work()
+    broken = book(here, 2, starts=first.until, until=first.until + 2 * DAY)
+    Allocation.objects.filter(pk=broken.pk).update(spec={})
+    here.time.at = first.until
+    with pytest.raises(ExceptionGroup):
+        sweep(here.time())
+    first.refresh_from_db()
+    assert first.ended_at == here.time()
+
+
 def book(here: Site, machines: int, *, starts: datetime, until: datetime) -> Allocation:
     """Have machines asked for from a later moment on, and approved."""
     wanted = resolve(
