@@ -28,7 +28,6 @@ GIVEN_UP = "It waited for 10 minutes. Make the Secret with kubectl, then start i
 def missing_secret(server: NotebookServer, *, now: datetime) -> str | None:
     """Which Secret or key the pod of a server waits for, in a sentence; empty where it waits for none, None unsaid.
 
-
     It calls the cluster, unless that is left alone after failures, and not at all for a server without variables.
     """
     if not server.secrets:

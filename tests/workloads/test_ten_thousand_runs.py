@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from accounts.roles import Role
+from insights.failed_runs.gathering import DAYS, failed_runs
 from provisioning.models import Tenancy
 from tests import factories
 from tests.calling import Caller
@@ -248,3 +249,15 @@ def test_the_page_costs_the_same_first_and_last_and_is_small(crowd: Crowd) -> No
         assert rows_read(plan_of(sql)) <= MOST_READ
         taken.append(len(seen))
     assert taken[0] == taken[1] <= MOST_QUERIES_OF_A_PAGE
+
+
+def test_why_runs_failed_lately_is_told_without_reading_those_that_ended_before(
+    crowd: Crowd,
+) -> None:
+    at = timezone.now() + timedelta(days=DAYS) - timedelta(hours=10)
+    lately = Run.objects.filter(ended_at__gt=at - timedelta(days=DAYS)).count()
+    with CaptureQueriesContext(connection) as seen:
+        found = failed_runs(Run.objects.all(), now=at)
+    assert 0 < found.runs < found.ended == lately < RUNS / 10
+    for one in seen.captured_queries:
+        assert rows_read(plan_of(one["sql"])) <= lately, one["sql"]

@@ -384,6 +384,11 @@ class Migration(migrations.Migration):
                         name="run_has_logs_to_keep",
                     ),
                     models.Index(
+                        condition=models.Q(("ended_at__isnull", False)),
+                        fields=["ended_at"],
+                        name="run_that_ended",
+                    ),
+                    models.Index(
                         condition=models.Q(("end_told_by__isnull", False)),
                         fields=["end_told_by"],
                         name="run_has_an_end_to_tell",

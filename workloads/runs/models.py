@@ -173,6 +173,12 @@ class Run(Row, Leased):
                 condition=Q(logs_kept_at=None, started_at__isnull=False),
                 name="run_has_logs_to_keep",
             ),
+            # Why runs failed lately is told of those that ended lately.
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(ended_at__isnull=False),
+                name="run_that_ended",
+            ),
             models.Index(
                 fields=["end_told_by"],
                 condition=Q(end_told_by__isnull=False),
