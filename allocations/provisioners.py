@@ -243,7 +243,9 @@ def _begin_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> N
     )
     allocation.reservation = row
     allocation.save(update_fields=["reservation"])
-    _change_in_azure(allocation, actor=actor, now=now)
+    # What ends now may be for another booking, too: its own end makes the reservation smaller, no beginning does.
+    machines = max(row.machines, _granted(row, now=now))
+    reservations.want(row, machines, actor=actor, now=now)
 
 
 def _change_in_azure(allocation: Allocation, *, actor: Actor, now: datetime) -> None:

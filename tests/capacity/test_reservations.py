@@ -182,6 +182,27 @@ def test_fewer_that_are_booked_from_the_end_on_leave_the_reservation_smaller(
     assert Reservation.objects.count() == 1
 
 
+def test_two_bookings_from_the_same_end_on_share_the_machines_that_are_there(
+    here: Site,
+) -> None:
+    first = here.grant(2, days=3)
+    here.work()
+    observe(SUBSCRIPTION, now=here.time)
+    # The quota has room for nothing more.
+    FamilyQuota.objects.update(limit=F("used"))
+    kept = [
+        book(here, 1, starts=first.until, until=first.until + days * DAY)
+        for days in (2, 3)
+    ]
+    here.time.at = first.until
+    expire_and_begin(here)
+    for each in kept:
+        each.refresh_from_db()
+    row = Reservation.objects.get()
+    assert [one.begun_at for one in kept] == [here.time()] * 2
+    assert (row.machines, row.generation) == (2, 1)
+
+
 def test_while_ends_are_held_back_what_is_booked_from_an_end_on_is_reserved_beside_it(
     here: Site,
 ) -> None:
