@@ -8,7 +8,7 @@ from accounts.models import User
 from accounts.roles import Permission
 from allocations.models import Allocation
 from capacity.models import ModelEndpoint
-from capacity.openai.calling import WHO, example, network_words
+from capacity.openai.calling import callers_words, example, network_words
 from capacity.openai.states import State
 from ui.parts import Fact
 
@@ -65,7 +65,7 @@ def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown 
         if may_retry
         else "",
         "message": met or endpoint.refusal,
-        "who": WHO,
+        "who": callers_words(endpoint),
         "network": network_words(endpoint),
         "example": example(endpoint),
     }

@@ -1149,6 +1149,7 @@ class Migration(migrations.Migration):
                 ("group", models.UUIDField(null=True)),
                 ("endpoint", models.CharField(blank=True, default="", max_length=200)),
                 ("is_open", models.BooleanField(default=False)),
+                ("has_keys", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField()),
                 ("ready_at", models.DateTimeField(null=True)),
                 ("deleted_at", models.DateTimeField(null=True)),

@@ -164,6 +164,7 @@ def ready(
     busy: Collection[str],
     endpoint: str,
     is_open: bool,
+    has_keys: bool,
     now: datetime,
 ) -> None:
     """Write down what Azure has of an account's deployments, by name, once it may be called by its team.
@@ -173,10 +174,11 @@ def ready(
     account = locked_account(account_id)
     if account.state not in (State.PENDING, State.READY):
         return
-    account.endpoint, account.is_open = endpoint, is_open
+    account.endpoint, account.is_open, account.has_keys = endpoint, is_open, has_keys
     if account.state == State.PENDING:
         account.state, account.ready_at = State.READY, now
-    account.save(update_fields=["endpoint", "is_open", "state", "ready_at"])
+    seen = ["endpoint", "is_open", "has_keys"]
+    account.save(update_fields=[*seen, "state", "ready_at"])
     rows = ModelEndpoint.objects.filter(account=account, deleted_at=None).order_by("pk")
     found = list(rows.select_for_update(of=("self",), no_key=True))
     # One that was granted anew meanwhile has taken over the deployment of one that is deleted.

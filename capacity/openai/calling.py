@@ -5,11 +5,17 @@ from capacity.openai.models import ModelEndpoint
 EMBEDDING = "text-embedding"
 # Azure's API keeps old versions; this one is generally available.
 API_VERSION = "2024-10-21"
-WHO = (
-    "Members of the team’s Entra group, each with a token of Entra ID. It has no keys."
-)
+WHO = "Members of the team’s Entra group, each with a token of Entra ID."
+KEYLESS = "It has no keys."
+# They open it to whoever has one, also after leaving the team.
+WITH_KEYS = "Somebody switched its keys on in Azure: whoever has one may call it, too."
 CLOSED = "Its network is closed: ask platform leads for a private endpoint, by which your workloads reach it."
 OPEN = "Its network is open: platform leads opened it in Azure."
+
+
+def callers_words(endpoint: ModelEndpoint) -> str:
+    """Who may call it, in sentences."""
+    return f"{WHO} {WITH_KEYS if endpoint.account.has_keys else KEYLESS}"
 
 
 def network_words(endpoint: ModelEndpoint) -> str:

@@ -45,9 +45,10 @@ class ModelAccount(Row, Reconciled):
     blocked_generation = models.PositiveIntegerField(null=True)
     operation = models.JSONField(null=True)
     group = models.UUIDField(null=True)
-    # Where its models are called, and whether from anywhere; both as Azure said last.
+    # Where its models are called, whether from anywhere, and whether with keys; all as Azure said last.
     endpoint = models.CharField(max_length=200, blank=True, default="")
     is_open = models.BooleanField(default=False)
+    has_keys = models.BooleanField(default=False)
     created_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)

@@ -262,10 +262,11 @@ def _look(work: Work) -> Observed:
 def _note(work: Work, account: Account, observed: Observed) -> None:
     """Keep which models the team may call by now, where that is news: one that waits delays no other."""
     row = work.row
-    is_known = (row.state, row.endpoint, row.is_open) == (
+    is_known = (row.state, row.endpoint, row.is_open, row.has_keys) == (
         State.READY,
         account.endpoint,
         account.is_open,
+        account.has_keys,
     )
     if not is_known or _is_news(row.endpoints.filter(deleted_at=None), observed):
         actions.ready(
@@ -274,6 +275,7 @@ def _note(work: Work, account: Account, observed: Observed) -> None:
             busy=observed.busy,
             endpoint=account.endpoint,
             is_open=account.is_open,
+            has_keys=account.has_keys,
             now=work.now(),
         )
 

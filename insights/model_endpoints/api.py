@@ -63,6 +63,10 @@ class ModelEndpointSerializer(OutputSerializer[ModelEndpoint]):
         source="account.is_open",
         help_text="Whether it may be reached from anywhere; closed at first.",
     )
+    has_keys = serializers.BooleanField(
+        source="account.has_keys",
+        help_text="Whether somebody switched keys on in Azure: whoever has one may call it; off at first.",
+    )
     called_by = CallerSerializer(source="team")
     message = serializers.SerializerMethodField(
         help_text="What keeps it from being as it was granted; empty for nothing."

@@ -203,6 +203,22 @@ def test_the_api_tells_of_models_of_ones_own_teams(here: Models) -> None:
     )
 
 
+def test_keys_that_somebody_switches_on_are_told(here: Models, client: Client) -> None:
+    here.grant(30)
+    here.work()
+    page = f"/requests/{Request.objects.get().pk}/"
+    client.force_login(here.scene.ada)
+    assert "It has no keys." in client.get(page).content.decode()
+    kept = here.azure.azure.state.get(here.accounts[0].id)
+    kept["properties"]["disableLocalAuth"] = False
+    here.azure.azure.state.put(kept)
+    here.time.pass_(hours=2)
+    here.work()
+    assert "whoever has one may call it" in client.get(page).content.decode()
+    listed = Caller(here.scene.ada).get("model-endpoints/").json()["results"]
+    assert [one["has_keys"] for one in listed] == [True]
+
+
 def test_another_teams_model_answers_like_a_missing_one(here: Models) -> None:
     here.grant(30)
     row, mallory = ModelEndpoint.objects.get(), Caller(here.scene.mallory)
