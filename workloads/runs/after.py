@@ -10,20 +10,19 @@ MAX_OFFERED = 50
 
 
 def offered_before(team_id: int, *, named: Collection[int] = ()) -> list[Run]:
-    """The newest runs of a team that have not ended, and those that are named, whatever became of them."""
+    """The newest runs of a team that may finish, and those that are named, whatever became of them."""
     rows = Run.objects.filter(team=team_id).only("title", "state", "stop_asked_at")
-    found = [*rows.live().order_by("-pk")[:MAX_OFFERED]]
+    found = [*rows.finishing().order_by("-pk")[:MAX_OFFERED]]
     missing = {*named} - {one.pk for one in found}
     return [*found, *rows.filter(pk__in=missing).order_by("-pk")] if missing else found
 
 
 def live_after(run: Run) -> int | None:
-    """The run that a run was to begin after, while that goes on: once more after it makes sense only then."""
+    """The run that a run was to begin after, while that may finish: once more after it makes sense only then."""
     if run.after_id is None:
         return None
-    return (
-        Run.objects.live().filter(pk=run.after_id).values_list("pk", flat=True).first()
-    )
+    rows = Run.objects.finishing().filter(pk=run.after_id)
+    return rows.values_list("pk", flat=True).first()
 
 
 def refused_after(number: int | None, before: Run | None) -> Iterator[Problem]:
@@ -39,3 +38,12 @@ def refused_after(number: int | None, before: Run | None) -> Iterator[Problem]:
         how = State(before.state).words.lower()
         text = f"Run {number} did not finish: {how}. Nothing can begin after it."
         yield Problem(field="after", text=text, code="run_did_not_finish")
+    elif before.is_being_stopped:
+        text = f"Run {number} is being stopped. Nothing can begin after it."
+        yield Problem(field="after", text=text, code="run_did_not_finish")
+    elif not before.is_over and not before.may_finish:
+        text = (
+            f"Run {number} runs until it is stopped, so it never finishes. "
+            "Nothing can begin after it."
+        )
+        yield Problem(field="after", text=text, code="run_never_finishes")

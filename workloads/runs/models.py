@@ -41,6 +41,10 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
         """Those that have not ended."""
         return self.filter(ended_at=None)
 
+    def finishing(self) -> "RunQuerySet":
+        """Those that others can begin after: they go on, and finish by themselves (`Run.may_finish`)."""
+        return self.live().filter(stop_asked_at=None, limit_seconds__isnull=False)
+
     def recent(self, now: datetime) -> "RunQuerySet":
         """Those that have not ended, or did within a day, the newest first."""
         return self.filter(Q(ended_at=None) | Q(ended_at__gt=now - LATELY)).order_by(
@@ -275,6 +279,15 @@ class Run(Row, Leased):
     def is_being_stopped(self) -> bool:
         """Whether somebody asked for its end, and the cluster has not come to it yet."""
         return self.stop_asked_at is not None and not self.is_over
+
+    @property
+    def may_finish(self) -> bool:
+        """Whether it goes on and may finish by itself: nobody stops it, and it has a time limit, unlike a server."""
+        return (
+            not self.is_over
+            and self.stop_asked_at is None
+            and self.limit_seconds is not None
+        )
 
     @property
     def word(self) -> str:

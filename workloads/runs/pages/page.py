@@ -113,10 +113,11 @@ class RunLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
-    """The run that another one waits for, if any, and those that begin after it."""
+    """The run that another one waits for, if any, and those that begin after it; whether any of these waits for it."""
 
     waits_for: Link | None
     then: Sequence[Link]
+    is_waited_for: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,18 +251,22 @@ def before_and_after(run: Run) -> Neighbours:
     """The run that one waits for, and those that begin after it, the first ones; no query without (`with_next`)."""
     is_blocked = run.state == State.BLOCKED
     if not is_blocked and not getattr(run, "has_next", True):
-        return Neighbours(waits_for=None, then=())
+        return Neighbours(waits_for=None, then=(), is_waited_for=False)
     near = Q(after=run)
     if is_blocked:
         near |= Q(pk=run.after_id)
-    rows = Run.objects.filter(near).order_by("pk").only("title", "after")
+    rows = Run.objects.filter(near).order_by("pk").only("title", "after", "state")
     found = [*rows[: MOST_NEXT_RUNS + 1]]
     links: dict[bool, list[Link]] = {True: [], False: []}
     for one in found:
         href = reverse("run", args=[one.pk])
         links[one.after_id == run.pk].append({"label": one.title, "href": href})
     return Neighbours(
-        waits_for=next(iter(links[False]), None), then=links[True][:MOST_NEXT_RUNS]
+        waits_for=next(iter(links[False]), None),
+        then=links[True][:MOST_NEXT_RUNS],
+        is_waited_for=any(
+            one.after_id == run.pk and one.state == State.BLOCKED for one in found
+        ),
     )
 
 

@@ -1,0 +1,82 @@
+"""What a run can begin after: neither a server nor what is being stopped."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import User
+from provisioning.models import Tenancy
+from tests import factories
+from tests.pages import parsed
+from tests.workloads.test_runs_after import after, place_of_team, refusal, submit
+from workloads.models import Run
+from workloads.runs import actions
+from workloads.runs.after import offered_before
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    return factories.person("Ada Okafor", teams=[factories.team("Vision")])
+
+
+@pytest.fixture
+def tenancy(ada: User) -> Tenancy:
+    return place_of_team(ada)
+
+
+def page(run: Run, by: User) -> str:
+    browser = Client()
+    browser.force_login(by)
+    return str(parsed(browser.get(f"/runs/{run.pk}").content.decode()).words)
+
+
+def test_nothing_begins_after_a_server_which_runs_until_it_is_stopped(
+    tenancy: Tenancy, ada: User
+) -> None:
+    server = factories.run(tenancy, ada, limit_seconds=None)
+    assert refusal(tenancy, ada, after(server)) == (
+        "after",
+        "run_never_finishes",
+        f"Run {server.pk} runs until it is stopped, so it never finishes. Nothing can begin after it.",
+    )
+    assert offered_before(tenancy.team_id) == []
+    assert "Run something after it" not in page(server, ada)
+
+
+def test_nothing_begins_after_a_run_that_is_being_stopped(
+    tenancy: Tenancy, ada: User
+) -> None:
+    first = submit(tenancy, ada)
+    run = submit(tenancy, ada, after(first))
+    actions.stop(first.pk, by=ada, now=timezone.now())
+    assert refusal(tenancy, ada, after(first)) == (
+        "after",
+        "run_did_not_finish",
+        f"Run {first.pk} is being stopped. Nothing can begin after it.",
+    )
+    assert [one.pk for one in offered_before(tenancy.team_id)] == [run.pk]
+    assert "Run something after it" not in page(first, ada)
+
+
+def test_once_more_it_is_sent_at_once_where_the_other_one_is_being_stopped(
+    tenancy: Tenancy, ada: User
+) -> None:
+    first = submit(tenancy, ada)
+    run = submit(tenancy, ada, after(first))
+    actions.stop(first.pk, by=ada, now=timezone.now())
+    again = actions.submit_again(run, by=ada, key="again", now=timezone.now())
+    assert (again.state, again.after_id) == ("submitted", None)
+
+
+def test_who_stops_a_run_reads_that_what_waits_for_it_is_skipped(
+    tenancy: Tenancy, ada: User
+) -> None:
+    first = submit(tenancy, ada)
+    said = "What waits for it is skipped."
+    assert said not in page(first, ada)
+    run = submit(tenancy, ada, after(first))
+    assert said in page(first, ada)
+    actions.stop(run.pk, by=ada, now=timezone.now())
+    assert said not in page(first, ada)
