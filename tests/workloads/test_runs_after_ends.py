@@ -1,4 +1,6 @@
-"""What a run can begin after: neither a server nor what is being stopped."""
+"""What a run can begin after, and what ends one that waits: servers, stops, and namespaces that are gone."""
+
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -10,7 +12,7 @@ from tests import factories
 from tests.pages import parsed
 from tests.workloads.test_runs_after import after, place_of_team, refusal, submit
 from workloads.models import Run
-from workloads.runs import actions
+from workloads.runs import actions, following
 from workloads.runs.after import offered_before
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +70,21 @@ def test_once_more_it_is_sent_at_once_where_the_other_one_is_being_stopped(
     actions.stop(first.pk, by=ada, now=timezone.now())
     again = actions.submit_again(run, by=ada, key="again", now=timezone.now())
     assert (again.state, again.after_id) == ("submitted", None)
+
+
+def test_what_was_not_sent_ends_with_its_namespace_and_what_follows_is_skipped(
+    tenancy: Tenancy, ada: User
+) -> None:
+    elsewhere = place_of_team(ada, "inference")
+    first = submit(tenancy, ada)
+    waits = submit(elsewhere, ada, after(first))
+    unsent = submit(elsewhere, ada)
+    last = submit(tenancy, ada, after(waits))
+    factories.leave(elsewhere, to="gone", at=timezone.now(), kept=timedelta(days=30))
+    following.follow(now=timezone.now, gone=lambda run_id: None)
+    found = [Run.objects.get(pk=one.pk) for one in (first, waits, unsent, last)]
+    assert [one.state for one in found] == ["submitted", "gone", "gone", "skipped"]
+    assert found[1].message == "It ended with its namespace, which the team has left."
 
 
 def test_who_stops_a_run_reads_that_what_waits_for_it_is_skipped(

@@ -15,6 +15,7 @@ from connectors.kubernetes import ref_of
 from fleet.models import Cluster
 from provisioning.delivery import client_for
 from provisioning.desired.kueue_form import VOLCANO_JOB
+from provisioning.stages import Stage
 from reconciling.sweeping import for_each
 from workloads import listing, observed
 from workloads.failures.causes import Code
@@ -48,6 +49,7 @@ LET_IN_AGAIN = ("Evicted", "Requeued", "Admitted")
 CAUSES = frozenset(Code)
 UNSEEN = "It was let in again; nobody saw why it had been stopped."
 CLUSTER_GONE = "It ended with its cluster, which is gone for good."
+NAMESPACE_GONE = "It ended with its namespace, which the team has left."
 STATES: Mapping[listing.State, State] = {
     listing.State.WAITING: State.WAITING,
     listing.State.STARTING: State.STARTING,
@@ -68,12 +70,14 @@ def follow(
     """Write down what became of every run that is on a cluster; `gone` takes each that no copy has any more.
 
     `sent_back` takes each that its queue has stopped, again and again while its pods have their grace.
-    What was on a cluster that is written off ended when that went away. A run or a cluster at which it fails keeps no
-    other from being followed.
+    What was on a cluster that is written off ended when that went away, and what was to be sent into a namespace that
+    is gone ends now. A run or a cluster at which it fails keeps no other from being followed.
     """
     live = Run.objects.live().select_related("tenancy__cluster", "team")
     is_lost = Q(tenancy__cluster__written_off_at__isnull=False)
-    for_each(live.filter(is_lost).order_by("pk"), lambda run: _lose(run, now=now()))
+    has_no_place = Q(tenancy__stage=Stage.GONE, sent_at=None)
+    lost = live.filter(is_lost | has_no_place)
+    for_each(lost.order_by("pk"), lambda run: _lose(run, now=now()))
     goes_on = Attempt.objects.filter(run=OuterRef("pk"), ended_at=None)
     rows = (
         live.filter(sent_at__isnull=False)
@@ -92,6 +96,9 @@ def follow(
 
 
 def _lose(run: Run, *, now: datetime) -> None:
+    if run.cluster.written_off_at is None:
+        end(run.pk, State.GONE, now=now, message=NAMESPACE_GONE)
+        return
     end(run.pk, State.GONE, now=now, at=run.cluster.away_since, message=CLUSTER_GONE)
 
 
