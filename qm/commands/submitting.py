@@ -271,6 +271,15 @@ def train(
 @click.option("--priority", metavar="NAME", default="", help="Another priority.")
 @click.option("--name", "title", metavar="NAME", default="", help="Another name.")
 @click.option(
+    "--after",
+    "before",
+    metavar="RUN",
+    default=None,
+    shell_complete=completing.runs,
+    help="It begins when this run has finished, and with '' at once. Left out, it waits for what the earlier one did "
+    "while that goes on.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="What changes, its price, whether it waits, and what stands in its way.",
@@ -285,6 +294,7 @@ def train(
 def again(
     run: str,
     resumes: bool,
+    before: str | None,
     key: str,
     dry_run: bool,
     wait: bool,
@@ -300,7 +310,10 @@ def again(
     api, key = portal(), key_of(key)
     earlier = run_of(api, run)
     verb = "resume" if resumes else "again"
-    body = _changes(api, earlier, given) or None
+    changes = _changes(api, earlier, given)
+    if before is not None:
+        changes["after"] = run_of(api, before)["id"] if before else None
+    body = changes or None
     where = f"runs/{earlier['id']}/{verb}/"
     if dry_run:
         asked = {

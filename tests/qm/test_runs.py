@@ -366,6 +366,35 @@ def test_what_would_begin_after_a_run_that_was_stopped_is_refused_by_its_option(
     assert Run.objects.get(name=second).state == "stopped"
 
 
+def test_one_is_submitted_again_after_another_or_after_none(signed: Signed) -> None:
+    first, other = (
+        signed.terminal(*SHORT, "--key", key).stdout.strip() for key in ("1", "2")
+    )
+    after_first = ("--after", first, "--", "evaluate.py")
+    run = signed.terminal(*TRAIN, *after_first).stdout.strip()
+
+    def again(*typed: str) -> Run:
+        done = signed.terminal("again", run, *typed)
+        assert done.exit_code == 0, done.stderr
+        return Run.objects.get(name=done.stdout.strip())
+
+    number = Run.objects.get(name=other).pk
+    dry = cells(signed.terminal("again", run, "--after", other, "--dry-run").stdout)
+    before = Run.objects.get(name=first).pk
+    assert f"Begins after run {before} becomes run {number}" in dry
+    after_other, as_before, at_once = (
+        again("--after", other),
+        again(),
+        again("--after", ""),
+    )
+    assert (after_other.state, after_other.after_id) == ("blocked", number)
+    assert (as_before.state, as_before.after_id) == ("blocked", before)
+    assert (at_once.state, at_once.after_id) == ("submitted", None)
+    itself = signed.terminal("again", first, "--after", first).stdout.strip()
+    assert Run.objects.get(name=itself).after_id == before
+    assert signed.terminal("again", run, "--after", "none").exit_code == 6
+
+
 def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints")
     first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
