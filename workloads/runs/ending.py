@@ -1,5 +1,6 @@
 """How a run ends, which is written down once, and what becomes of the runs that wait for it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -35,13 +36,16 @@ def end(
     has_finished = state is State.FINISHED
     followers = lock_followers(run, all_of_them=not has_finished)
     _write_end(run, state, now=now, message=message, cause=cause, at=at)
-    ended = {run.pk: run}
-    for one in followers:
-        if has_finished:
-            _release(one, now=now)
-        elif one.after_id is not None:
-            _skip(one, ended[one.after_id], now=now)
-            ended[one.pk] = one
+    skipped = list[Run]()
+    if has_finished:
+        _release(followers, now=now)
+    else:
+        skipped = _skip(followers, run, now=now)
+    telling.tell_ended(run, now=now)
+    telling.tell_skipped(skipped, because_of=run, now=now)
+    # Last, for each takes the audit chain.
+    for one in (run, *skipped):
+        _record(one)
     return True
 
 
@@ -54,21 +58,23 @@ def _write_end(
     cause: str = "",
     at: datetime | None = None,
 ) -> None:
-    """Write down and tell how a run ended that is locked and was not over."""
+    """Write down how a run ended that is locked and was not over."""
     run.state, run.message, run.cause = state, message[:600], cause
     run.ended_at = max(at or now, run.running_since or run.started_at or run.created_at)
     ran = attempts.finished(run, at=run.ended_at)
     if state is State.FAILED and not run.was_stopped_at_limit:
         attempts.ended_with_last(run)
     run.save(update_fields=["state", "message", "cause", "ended_at", *ran])
-    telling.tell_ended(run, now=now)
+
+
+def _record(run: Run) -> None:
     record(
         Kind.RUN_ENDED,
         actor=PORTAL,
         subject=("run", run.pk),
         team_id=run.team_id,
         name=run.name,
-        state=str(state),
+        state=str(run.state),
         message=run.message or None,
     )
 
@@ -96,16 +102,26 @@ def _numbers_of_followers(run: Run) -> list[int]:
     return [*rows.values_list("pk", flat=True)]
 
 
-def _release(run: Run, *, now: datetime) -> None:
-    """Have a worker send a run that waited for another one."""
-    run.state, run.requeue_at = State.SUBMITTED, now
-    run.save(update_fields=["state", "requeue_at"])
-    enqueue_on_commit(run.pk)
+def _release(followers: Iterable[Run], *, now: datetime) -> None:
+    """Have a worker send what waited for a run that has finished."""
+    for one in followers:
+        one.state, one.requeue_at = State.SUBMITTED, now
+        one.save(update_fields=["state", "requeue_at"])
+        enqueue_on_commit(one.pk)
 
 
-def _skip(run: Run, before: Run, *, now: datetime) -> None:
-    """End a run without sending it, for the one that it waited for ended otherwise than it had to."""
-    _write_end(run, State.SKIPPED, now=now, message=_skipped_words(before))
+def _skip(followers: Iterable[Run], run: Run, *, now: datetime) -> list[Run]:
+    """End without sending it what waited for a run that ended otherwise than it had to, or for what waited for that.
+
+    The followers ascend by number, so that each comes after the one that it waited for.
+    """
+    ended = {run.pk: run}
+    for one in followers:
+        if one.after_id is not None:
+            message = _skipped_words(ended[one.after_id])
+            _write_end(one, State.SKIPPED, now=now, message=message)
+            ended[one.pk] = one
+    return [*ended.values()][1:]
 
 
 def _skipped_words(before: Run) -> str:

@@ -1,5 +1,7 @@
 """What people are told about runs."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.urls import reverse
@@ -15,6 +17,8 @@ from workloads.runs.states import State
 # Whoever looks at it sees the end of a shorter one.
 WORTH_TELLING = timedelta(minutes=5)
 LAST_LINES = "The page of the run shows its last lines."
+# As many as a mail has room for.
+MOST_SKIPPED = 10
 
 
 def tell_ended(run: Run, *, now: datetime) -> None:
@@ -35,6 +39,41 @@ def tell_ended(run: Run, *, now: datetime) -> None:
         link=reverse("run", args=[run.pk]),
         message=ended_message(run, now=now),
         now=now,
+    )
+
+
+def tell_skipped(runs: Sequence[Run], *, because_of: Run, now: datetime) -> None:
+    """Tell everybody once which of their runs were skipped because another run did not finish."""
+    of_each = defaultdict[int, list[Run]](list)
+    for run in runs:
+        of_each[run.requester_id].append(run)
+    for skipped in of_each.values():
+        first, *others = skipped
+        if not others:
+            tell_ended(first, now=now)
+            continue
+        tell(
+            NoticeKind.RUN_ENDED,
+            to=[first.requester],
+            subject=("run", first.pk),
+            link=reverse("run", args=[because_of.pk]),
+            message=skipped_message(skipped, because_of),
+            now=now,
+        )
+
+
+def skipped_message(runs: Sequence[Run], because_of: Run) -> Message:
+    """Which runs were skipped, and what each of them waited for."""
+    how = State(because_of.state).words.lower()
+    facts = [("Team", because_of.team.name)]
+    facts += [(one.title, one.message) for one in runs[:MOST_SKIPPED]]
+    if len(runs) > MOST_SKIPPED:
+        facts.append(("And", f"{len(runs) - MOST_SKIPPED} more"))
+    return Message(
+        title=f"{len(runs)} runs were skipped",
+        sentence=f"Run {because_of.pk}, {because_of.title}, did not finish: {how}. What waited for it did not run.",
+        facts=tuple(facts),
+        action="Open that run",
     )
 
 

@@ -1,5 +1,6 @@
 """When people and webhooks are told of a run's end: at once, or when its log was read that says why it failed."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -25,6 +26,13 @@ def tell_ended(run: Run, *, now: datetime) -> None:
         run.save(update_fields=["end_told_by"])
     else:
         _tell(run, now=now)
+
+
+def tell_skipped(runs: Sequence[Run], *, because_of: Run, now: datetime) -> None:
+    """Tell webhooks of each run that was skipped, and who submitted them of all at once."""
+    for one in runs:
+        webhooks.tell_ended(one, now=now)
+    notices.tell_skipped(runs, because_of=because_of, now=now)
 
 
 @transaction.atomic
