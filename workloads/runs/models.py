@@ -276,6 +276,11 @@ class Run(Row, Leased):
         return self.ended_at is not None
 
     @property
+    def was_never_sent(self) -> bool:
+        """Whether it ended before all of it was created on the cluster: nothing of it stands there."""
+        return self.is_over and self.sent_at is None and self.started_at is None
+
+    @property
     def is_being_stopped(self) -> bool:
         """Whether somebody asked for its end, and the cluster has not come to it yet."""
         return self.stop_asked_at is not None and not self.is_over

@@ -40,6 +40,7 @@ from workloads.runs.logs.rights import Right
 from workloads.runs.logs.streams import stream_of
 from workloads.runs.models import KeptLog, Run
 from workloads.runs.pages import page
+from workloads.runs.pages.created import manifests_words, not_created_words
 from workloads.runs.pages.form import SHOWN_AT, RunForm, starts, starts_again
 from workloads.runs.pages.mending import mending_of
 from workloads.runs.pages.next_size import next_size_of
@@ -163,6 +164,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "keeping": page.keeping_of(seen, now) if is_member else None,
         "facts": page.facts_of(found),
         "yaml": page.yaml_of(found.manifests),
+        "manifests_words": manifests_words(found),
+        "not_created": not_created_words(found),
         "is_member": is_member,
         "may_stop": may_stop and not found.is_over and found.stop_asked_at is None,
         "may_change_limit": may_stop and found.can_change_limit,
