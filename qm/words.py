@@ -208,10 +208,21 @@ def why(run: Mapping[str, Any]) -> str:
     )
 
 
+def before(run: Mapping[str, Any]) -> str:
+    """The run that had to finish before this one was sent, or has to; empty without any."""
+    if run.get("after") is None:
+        return ""
+    name = run.get("after_name")
+    return f"{name} ({run['after']})" if name else str(run["after"])
+
+
 def waits_for(run: Mapping[str, Any]) -> str:
     """Which run has to finish before this one is sent; empty where none has to."""
-    is_blocked = run["state"] == "blocked"
-    return f"It begins when run {run['after']} has finished." if is_blocked else ""
+    if run["state"] != "blocked":
+        return ""
+    # A portal of before does not tell what it is called.
+    before = run.get("after_name") or f"run {run['after']}"
+    return f"It begins when {before} has finished."
 
 
 def progress(run: Mapping[str, Any]) -> str:

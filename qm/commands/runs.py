@@ -119,7 +119,7 @@ def show(run: str, is_json: bool) -> None:
             "goes on from" if found.get("is_resumed") else "same as",
             found.get("again_of"),
         ),
-        ("begins after", found.get("after")),
+        ("begins after", words.before(found)),
         ("checkpoints", found.get("checkpoints")),
         ("submitted", words.moment(found["created_at"])),
         ("started", words.moment(found["started_at"])),

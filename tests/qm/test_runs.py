@@ -333,12 +333,12 @@ def test_one_that_begins_after_another_says_so_and_is_waited_for_to_its_end(
         for line in dry
     )
     second = busy.terminal(*later, *program).stdout.strip()
-    said = f"It begins when run {number} has finished."
+    said = f"It begins when {first} has finished."
     [listed] = [line for line in cells(busy.terminal("list").stdout) if second in line]
     assert " blocked " in listed
     assert listed.endswith(said)
     shown = cells(busy.terminal("show", second).stdout)
-    assert f"begins after {number}" in shown
+    assert f"begins after {first} ({number})" in shown
     assert said in shown
     assert busy.terminal("why", second).stdout.strip() == said
     waited = busy.terminal("wait", second)

@@ -1,17 +1,25 @@
 """The pages of runs that begin when another one has finished: the form, the run, and the other one."""
 
+from datetime import timedelta
+
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from accounts.models import User
 from provisioning.models import Tenancy
 from tests import factories
+from tests.calling import Caller
 from tests.pages import parsed
 from tests.workloads.test_runs_after import ASKED, after, end, place_of_team, submit
 from tests.workloads.test_runs_page import filled
+from ui.amounts import moment
 from workloads.models import Run
 
 pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
@@ -92,7 +100,7 @@ def test_its_page_and_that_of_the_other_one_lead_to_each_other(
     assert "Then: Evaluate" in before
     assert "Run something after it" in before
     assert "Waits for another run" in behind
-    assert "Waits for Train" in behind
+    assert "Waits for Train being sent, submitted just now" in behind
     assert "when the run that it waits for has finished" in behind
     assert "Nothing of it is on the cluster." in behind
     table = browser.get(f"/teams/{tenancy.team.slug}/runs").content.decode()
@@ -104,3 +112,53 @@ def test_its_page_and_that_of_the_other_one_lead_to_each_other(
     assert f"It waited for run {first.pk}, Train: failed." in words
     assert 'id="logs"' not in skipped
     assert "Run something after it" not in shown(first)
+
+
+def test_lists_name_the_run_that_one_waits_for_and_its_page_says_until_when(
+    tenancy: Tenancy, ada: User
+) -> None:
+    now = timezone.now()
+    first = factories.run(
+        tenancy,
+        ada,
+        title="Train",
+        state="running",
+        created_at=now - HOUR,
+        started_at=now - HOUR,
+        running_since=now - HOUR,
+        limit_seconds=4 * 3_600,
+    )
+    run = factories.run(
+        tenancy, ada, title="Evaluate", state="blocked", after=first, flavor=None
+    )
+    browser = client(ada)
+
+    def shown(path: str) -> str:
+        return str(parsed(browser.get(path).content.decode()).words)
+
+    assert "after Train" in shown(f"/teams/{tenancy.team.slug}/runs")
+    assert "after Train, submitted just now" in shown("/")
+    until = moment(now + 3 * HOUR, now)
+    said = f"Waits for Train running, runs for 1 h, until {until} at the latest"
+    assert said in shown(f"/runs/{run.pk}")
+    [listed] = Caller(ada).get("runs/?state=blocked").json()["results"]
+    assert listed["after_name"] == first.name
+    Run.objects.filter(pk=run.pk).update(state="submitted")
+    assert "after Train" not in shown(f"/teams/{tenancy.team.slug}/runs")
+
+
+def test_a_list_asks_no_more_of_many_that_wait(tenancy: Tenancy, ada: User) -> None:
+    browser, where = client(ada), f"/teams/{tenancy.team.slug}/runs"
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as found:
+            browser.get(where)
+        return len(found)
+
+    first = factories.run(tenancy, ada)
+    factories.run(tenancy, ada, state="blocked", after=first)
+    browser.get(where)
+    few = queries()
+    for _ in range(10):
+        factories.run(tenancy, ada, state="blocked", after=first)
+    assert queries() == few

@@ -76,7 +76,8 @@ class RunQuerySet(LeasedQuerySet["Run"], TeamScopedQuerySet["Run"]):  # type: ig
             "stop_asked_by",
             "limit_changed_by",
             "gpu_use",
-        )
+            "after",
+        ).defer("after__submission", "after__manifests")
 
     def with_past(self) -> "RunQuerySet":
         """With `has_past`: whether it ran before and was interrupted, so that a page need not ask for its attempts."""
@@ -284,6 +285,11 @@ class Run(Row, Leased):
     def is_being_stopped(self) -> bool:
         """Whether somebody asked for its end, and the cluster has not come to it yet."""
         return self.stop_asked_at is not None and not self.is_over
+
+    @property
+    def waits_for(self) -> "Run | None":
+        """The run that has to finish before this one is sent, while it waits for that."""
+        return self.after if self.state == State.BLOCKED else None
 
     @property
     def may_finish(self) -> bool:

@@ -498,6 +498,12 @@ class RunShortSerializer(serializers.Serializer[Run]):
         allow_null=True,
         help_text="The run that had to finish before this one was sent, or has to while it is `blocked`.",
     )
+    after_name = serializers.CharField(
+        source="after.name",
+        default=None,
+        allow_null=True,
+        help_text="What that one's objects on the cluster are called.",
+    )
     gpu_use = serializers.SerializerMethodField()
     why = serializers.SerializerMethodField()
 

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.urls import reverse
 
 from accounts.models import User
@@ -116,6 +115,8 @@ class Neighbours:
     """The run that another one waits for, if any, and those that begin after it; whether any of these waits for it."""
 
     waits_for: Link | None
+    # How the run that it waits for is, with when that ends at the latest.
+    how: str
     then: Sequence[Link]
     is_waited_for: bool
 
@@ -247,27 +248,24 @@ def sentence_of(seen: RunSeen) -> str:
     return seen.why.what
 
 
-def before_and_after(run: Run) -> Neighbours:
+def before_and_after(run: Run, now: datetime) -> Neighbours:
     """The run that one waits for, and those that begin after it, the first ones; no query without (`with_next`)."""
-    is_blocked = run.state == State.BLOCKED
-    if not is_blocked and not getattr(run, "has_next", True):
-        return Neighbours(waits_for=None, then=(), is_waited_for=False)
-    near = Q(after=run)
-    if is_blocked:
-        near |= Q(pk=run.after_id)
-    rows = Run.objects.filter(near).order_by("pk").only("title", "after", "state")
-    found = [*rows[: MOST_NEXT_RUNS + 1]]
-    links: dict[bool, list[Link]] = {True: [], False: []}
-    for one in found:
-        href = reverse("run", args=[one.pk])
-        links[one.after_id == run.pk].append({"label": one.title, "href": href})
+    before, then = run.waits_for, list[Run]()
+    if getattr(run, "has_next", True):
+        rows = Run.objects.filter(after=run).order_by("pk").only("title", "state")
+        then = [*rows[:MOST_NEXT_RUNS]]
     return Neighbours(
-        waits_for=next(iter(links[False]), None),
-        then=links[True][:MOST_NEXT_RUNS],
-        is_waited_for=any(
-            one.after_id == run.pk and one.state == State.BLOCKED for one in found
-        ),
+        waits_for=None if before is None else _link_to(before),
+        how=""
+        if before is None
+        else f"{before.word.lower()}, {_time_words(before, now)}",
+        then=[_link_to(one) for one in then],
+        is_waited_for=any(one.state == State.BLOCKED for one in then),
     )
+
+
+def _link_to(run: Run) -> Link:
+    return {"label": run.title, "href": reverse("run", args=[run.pk])}
 
 
 def waiting_of(why: Explanation | None, run: Run, now: datetime) -> Wait | None:
@@ -522,8 +520,15 @@ def line_of(run: Run, now: datetime) -> RunLine:
         href=reverse("run", args=[run.pk]),
         **_state_of(run, now),
         team=run.team.name,
-        sub=", ".join(filter(None, (_held_words(run), _time_words(run, now)))),
+        sub=", ".join(
+            filter(None, (_held_words(run), _after_words(run), _time_words(run, now)))
+        ),
     )
+
+
+def _after_words(run: Run) -> str:
+    """After which run it begins, while it waits for that; as "after Train"."""
+    return f"after {run.waits_for.title}" if run.waits_for is not None else ""
 
 
 def _held_words(run: Run) -> str:
@@ -544,7 +549,7 @@ def _time_words(run: Run, now: datetime) -> str:
 
 def _state_cell(run: Run, now: datetime) -> Cell:
     state = _state_of(run, now)
-    label = Code(run.cause).label if run.cause else ""
+    label = Code(run.cause).label if run.cause else _after_words(run)
     return {"tone": state["tone"], "word": state["word"], "sub": label}
 
 
