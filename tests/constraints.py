@@ -152,6 +152,20 @@ def world() -> World:
     return World(made, approved, made.ask(8), other_team, place, held[0], held[1])
 
 
+def after_theirs(world: World) -> int:
+    """Have a run of one team begin after one of another."""
+    theirs = run(world)
+    own = factories.run(world.scene.tenancy, world.scene.ada)
+    return only(own).update(after=theirs)
+
+
+def leave_behind(world: World) -> int:
+    """Give a run that another one begins after to another team."""
+    first = run(world)
+    run(world, after=first)
+    return only(first).update(team=world.scene.team)
+
+
 def run(world: World, **fields: Any) -> Run:
     """A run of the other team."""
     return factories.run(
@@ -633,6 +647,14 @@ ALSO: Mapping[str, Attack] = {
     **drift.ALSO,
     **leaving.ALSO,
     **approvals.ALSO,
+    "a run after one of another team": lambda w: factories.run(
+        w.scene.tenancy, w.scene.ada, after=run(w)
+    ),
+    "a run that comes to be after one of another team": after_theirs,
+    "a run that leaves the team of the one before it": lambda w: only(
+        run(w, after=run(w))
+    ).update(team=w.scene.team),
+    "a run that leaves the team of the one behind it": leave_behind,
     "two stand-ins at one time": lambda w: add(
         stand_in(w), stand_in(w, starts_at=NOW + DAY)
     ),

@@ -8,6 +8,7 @@ from django.db import migrations, models
 
 from audit.append_only import append_only
 from audit.legal_moves import only_moves
+from workloads.runs.same_team import after_one_of_its_team
 
 RUNS: dict[str, tuple[str, ...]] = {
     "blocked": ("submitted", "stopped", "skipped", "gone"),
@@ -908,5 +909,6 @@ class Migration(migrations.Migration):
         only_moves(
             "workloads_run", "state", RUNS, words="a run that is over never goes on"
         ),
+        after_one_of_its_team(),
         append_only("workloads_templateversion", words="versions of templates"),
     ]
