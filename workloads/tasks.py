@@ -1,8 +1,11 @@
 """What happens to runs by the clock and by messages. Every task may run twice, late or never."""
 
+from collections.abc import Callable
+
 from celery import shared_task
 
 from audit import clock
+from reconciling.sweeping import for_each
 from workloads.gpu_use import measuring
 from workloads.runs import ending_soon, following, sending, telling
 from workloads.runs.enqueue import enqueue
@@ -55,9 +58,13 @@ def keep_log(run_id: int) -> None:
 @shared_task(name="workloads.tasks.keep_logs")
 def keep_logs() -> None:
     """Keep the last lines of what has ended or reaches its time limit, before its pods go; tell of ends that wait."""
-    keeping.keep_of_ending(now=clock.now)
-    keeping.keep_of_ended(now=clock.now)
-    telling.tell_overdue(now=clock.now())
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: keeping.keep_of_ending(now=clock.now),
+        lambda: keeping.keep_of_ended(now=clock.now),
+        # Also where a log cannot be kept: who waits for it is told without.
+        lambda: telling.tell_overdue(now=clock.now()),
+    )
+    for_each(steps, lambda step: step())
 
 
 @shared_task(name="workloads.tasks.tell_of_ends")

@@ -133,3 +133,20 @@ def test_where_no_logs_are_kept_nobody_waits_for_one(settings: Any) -> None:
     run = ran_for_an_hour(now)
     ending.end(run.pk, State.FAILED, now=now)
     assert len(mails()) == 1
+
+
+def test_logs_that_cannot_be_kept_keep_no_end_from_being_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = timezone.now()
+    run = ran_for_an_hour(now)
+    ending.end(run.pk, State.FAILED, now=now, cause=Code.WORKERS)
+
+    def fail(**_: Any) -> None:
+        raise ExceptionGroup("a sweep failed at some of its rows", [ValueError()])
+
+    monkeypatch.setattr(keeping, "keep_of_ended", fail)
+    monkeypatch.setattr(clock, "now", lambda: now + telling.LONGEST_WAIT)
+    with pytest.raises(ExceptionGroup):
+        tasks.keep_logs()
+    assert len(mails()) == 1
