@@ -14,6 +14,7 @@ from tests.workloads.test_runs_after import after, place_of_team, refusal, submi
 from workloads.models import Run
 from workloads.runs import actions, following
 from workloads.runs.after import offered_before
+from workloads.runs.pages.page import MOST_NEXT_RUNS
 
 pytestmark = pytest.mark.django_db
 
@@ -97,3 +98,18 @@ def test_who_stops_a_run_reads_that_what_waits_for_it_is_skipped(
     assert said in page(first, ada)
     actions.stop(run.pk, by=ada, now=timezone.now())
     assert said not in page(first, ada)
+
+
+def test_of_many_that_begin_after_a_run_those_that_wait_are_shown_first(
+    tenancy: Tenancy, ada: User
+) -> None:
+    now = timezone.now()
+    first = factories.run(tenancy, ada)
+    for _ in range(MOST_NEXT_RUNS):
+        factories.run(
+            tenancy, ada, after=first, state="gone", created_at=now, ended_at=now
+        )
+    factories.run(tenancy, ada, title="Evaluate", state="blocked", after=first)
+    said = page(first, ada)
+    assert "What waits for it is skipped." in said
+    assert "Evaluate" in said

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import F
 from django.urls import reverse
 
 from accounts.models import User
@@ -252,8 +253,10 @@ def before_and_after(run: Run, now: datetime) -> Neighbours:
     """The run that one waits for, and those that begin after it, the first ones; no query without (`with_next`)."""
     before, then = run.waits_for, list[Run]()
     if getattr(run, "has_next", True):
-        rows = Run.objects.filter(after=run).order_by("pk").only("title", "state")
-        then = [*rows[:MOST_NEXT_RUNS]]
+        rows = Run.objects.filter(after=run).only("title", "state")
+        # Of many those that wait are shown, and not what is over.
+        live_first = rows.order_by(F("ended_at").asc(nulls_first=True), "pk")
+        then = sorted(live_first[:MOST_NEXT_RUNS], key=lambda one: one.pk)
     return Neighbours(
         waits_for=None if before is None else _link_to(before),
         how=""
