@@ -7,12 +7,13 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import User
+from fleet.models import Cluster
 from provisioning.models import Tenancy
 from tests import factories
 from tests.pages import parsed
-from tests.workloads.test_runs_after import after, place_of_team, refusal, submit
+from tests.workloads.test_runs_after import after, end, place_of_team, refusal, submit
 from workloads.models import Run
-from workloads.runs import actions, following
+from workloads.runs import actions, following, sending
 from workloads.runs.after import offered_before
 from workloads.runs.pages.page import MOST_NEXT_RUNS
 
@@ -86,6 +87,21 @@ def test_what_was_not_sent_ends_with_its_namespace_and_what_follows_is_skipped(
     found = [Run.objects.get(pk=one.pk) for one in (first, waits, unsent, last)]
     assert [one.state for one in found] == ["submitted", "gone", "gone", "skipped"]
     assert found[1].message == "It ended with its namespace, which the team has left."
+
+
+def test_nothing_is_sent_to_a_cluster_that_has_come_to_follow_git_meanwhile(
+    tenancy: Tenancy, ada: User
+) -> None:
+    first = submit(tenancy, ada)
+    run = submit(tenancy, ada, after(first))
+    last = submit(tenancy, ada, after(run))
+    Cluster.objects.filter(pk=tenancy.cluster_id).update(delivery="git")
+    end(first, "finished")
+    assert sending.look_after(run.pk, now=timezone.now)
+    found = [Run.objects.get(pk=one.pk) for one in (run, last)]
+    assert [one.state for one in found] == ["refused", "skipped"]
+    words = "Training follows Git, and the portal starts nothing there. Use kubectl."
+    assert found[0].message == words
 
 
 def test_who_stops_a_run_reads_that_what_waits_for_it_is_skipped(

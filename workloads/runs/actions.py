@@ -29,6 +29,7 @@ from workloads.runs.planning.resuming import (
     submission_of,
     with_changes,
 )
+from workloads.runs.planning.words import follows_git_words
 from workloads.runs.states import State
 from workloads.template_desk.offered import offered, withdrawn
 
@@ -442,10 +443,7 @@ def _tenancy(tenancy_id: int, *, by: User) -> Tenancy:
             code="is_leaving",
         )
     if not tenancy.cluster.is_written_to:
-        raise Conflict(
-            f"{tenancy.cluster.title} follows Git, and the portal starts nothing there. Use kubectl.",
-            code="follows_git",
-        )
+        raise Conflict(follows_git_words(tenancy.cluster.title), code="follows_git")
     if not tenancy.observed_generation:
         raise Conflict(
             "Your namespace is not there yet. Wait until it is set up.",

@@ -26,6 +26,7 @@ from workloads.runs.ending import end
 from workloads.runs.enqueue import queue
 from workloads.runs.logs.keeping import keep_before_it_goes
 from workloads.runs.models import Run, RunQuerySet
+from workloads.runs.planning.words import follows_git_words
 from workloads.runs.states import State
 from workloads.templates.pods import RUN_LABEL
 from workloads.templates.time_limits import JOB, timed_job
@@ -82,14 +83,23 @@ def look_after(run_id: int, *, now: Clock) -> bool:
     with CONTROLLER.work(
         lease, now=now, fail=lambda error: _failed(lease, error, now=now())
     ):
+        is_to_be_sent = lease.row.sent_at is None and lease.row.stop_asked_at is None
+        if is_to_be_sent:
+            _refuse_following_git(lease.row)
         client = client_for(lease.row.cluster)
         if lease.row.stop_asked_at is not None:
             _take_away(lease, client, now)
-        elif lease.row.sent_at is None:
+        elif is_to_be_sent:
             _send(lease, client, now)
         else:
             _set_limit(lease, client, now)
     return True
+
+
+def _refuse_following_git(run: Run) -> None:
+    """Raise PermanentError where the cluster has come to follow Git since the run was submitted, as by a long wait."""
+    if not run.cluster.is_written_to:
+        raise PermanentError(follows_git_words(run.cluster.title), code="denied")
 
 
 def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:

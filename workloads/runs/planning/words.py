@@ -32,3 +32,8 @@ def paid_words(plan: Plan) -> str:
         "Your team pays for the GPUs that it holds, used or not, and this is the run's part of that: stopping it saves "
         f"nothing, giving GPUs back does.{lent}"
     )
+
+
+def follows_git_words(cluster: str) -> str:
+    """That the portal starts nothing on a cluster of this title, which it changes by commits alone."""
+    return f"{cluster} follows Git, and the portal starts nothing there. Use kubectl."
