@@ -16,6 +16,7 @@ from accounts.models import Team, User
 from accounts.roles import Role
 from audit.events import Kind
 from audit.models import Event
+from connectors.errors import TemporaryError
 from fleet.models import Cluster
 from notices.kinds import NoticeKind
 from notices.models import Notice
@@ -168,17 +169,38 @@ def test_what_is_no_number_is_not_counted(value: Any) -> None:
     assert more["n", "s"].failed == 10
 
 
-def test_spans_end_at_midnight_and_lie_a_day_back_at_most() -> None:
+@pytest.mark.parametrize("value", ["1e300", "9.9e12"])
+def test_more_requests_than_any_service_has_are_not_believed(value: str) -> None:
+    labels = {"namespace": "n", "service": "s"}
+    assert not counted(Meter.PROGRAM, [sample(value, **labels, of="requests")])
+
+
+@pytest.mark.parametrize("metric", [None, [], "up", 7])
+def test_a_sample_without_labels_is_left_out(metric: Any) -> None:
+    lying = {"metric": metric, "value": [0, "5"]}
+    good = sample("10", namespace="n", service="s", of="requests")
+    assert [*counted(Meter.PROGRAM, [lying, good])] == [("n", "s")]
+
+
+def test_a_program_counts_for_no_namespace_but_its_own() -> None:
+    # Prometheus renames what a program says of itself, and writes down whom it asked.
+    claimed = {"exported_namespace": "qm-vision", "exported_service": "mistral"}
+    asked = {"namespace": "qm-mallory", "service": "liar"}
+    lie = sample("1000", **claimed, **asked, of="requests")
+    assert [*counted(Meter.PROGRAM, [lie])] == [("qm-mallory", "liar")]
+
+
+def test_spans_end_at_full_hours_and_lie_a_day_back_at_most() -> None:
     midnight = datetime(2026, 11, 30, tzinfo=UTC)
+    hour = timedelta(hours=1)
     assert [*measuring.spans(midnight - FIVE, midnight + FIVE)] == [
         (midnight - FIVE, midnight),
         (midnight, midnight + FIVE),
     ]
     assert [*measuring.spans(AT, AT)] == []
-    assert [*measuring.spans(AT - timedelta(days=9), AT)] == [
-        (AT - timedelta(days=1), midnight),
-        (midnight, AT),
-    ]
+    late = [*measuring.spans(AT - timedelta(days=9), AT + FIVE)]
+    assert late[0] == (AT - 24 * hour + FIVE, AT - 23 * hour)
+    assert late[-2:] == [(AT - hour, AT), (AT, AT + FIVE)]
     just_after = AT + timedelta(seconds=59)
     assert measuring.last_look(just_after) == AT - FIVE
     assert measuring.last_look(AT + timedelta(seconds=60)) == AT
@@ -274,6 +296,105 @@ def test_a_look_over_midnight_counts_for_both_days(served: Watched) -> None:
     assert days_of(level) == [(30_000, 0), (15 * 360_000, 0)]
 
 
+def test_a_look_that_another_one_overtook_leaves_nothing_out(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(served)
+    level = promised(served)
+    look(6)
+    look(14 * 60 + 31)
+    # Two spans, as midnight lies between; before the first is written down, another look has counted until 23:45.
+    others = iter([14 * 60 + 46])
+
+    def overtaken(*args: Any) -> Any:
+        for minutes in others:
+            look(minutes)
+        return counted(*args)
+
+    monkeypatch.setattr(measuring, "counted", overtaken)
+    look(15 * 60 + 6)
+    look(15 * 60 + 11)
+    assert days_of(level) == [(60_000, 0), (15 * 360_000, 0)]
+
+
+def test_a_meter_that_prometheus_cannot_count_holds_no_other_up(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(served)
+    level = promised(served)
+    other = factories.service_level(
+        served.tenancy,
+        level.set_by,
+        service="other",
+        meter="ingress_nginx",
+        set_at=level.set_at,
+    )
+
+    def heavy(meter: Meter, *span: datetime) -> str:
+        if meter is Meter.NGINX:
+            raise TemporaryError("Prometheus: too many samples")
+        return query(meter, *span)
+
+    monkeypatch.setattr(measuring, "query", heavy)
+    look(6)
+    other.refresh_from_db()
+    assert days_of(level) == [(30_000, 0)]
+    assert (level.problem, other.problem) == ("", "Prometheus: too many samples")
+
+
+def test_what_is_counted_late_has_the_latency_of_each_of_its_hours(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(served)
+    level = promised(served)
+    ends: list[datetime] = []
+
+    def noted(meter: Meter, begins: datetime, until: datetime) -> str:
+        ends.append(until)
+        return query(meter, begins, until)
+
+    monkeypatch.setattr(measuring, "query", noted)
+    look(181)
+    assert ends == [AT + timedelta(hours=number) for number in (1, 2, 3)]
+    assert days_of(level) == [(3 * 360_000, 0)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"delivery": "git", "kubeconfig": ""}, "has no access to"),
+        ({"reachable": False}, "does not answer"),
+        ({}, "the worker"),
+    ],
+)
+def test_a_service_that_is_counted_no_more_says_since_when_and_why(
+    served: Watched, changes: dict[str, Any], words: str
+) -> None:
+    now = timezone.now()
+    hour_ago = now - timedelta(hours=1)
+    level = factories.service_level(
+        served.tenancy, served.ada, set_at=hour_ago, seen_at=hour_ago
+    )
+    Cluster.objects.update(**changes)
+    for until in (None, hour_ago):
+        ServiceLevel.objects.update(measured_until=until)
+        told = Caller(served.ada).get(f"service-levels/{level.pk}/").json()["problem"]
+        assert told.startswith("Nothing was counted since ")
+        assert words in told
+
+
+def test_a_service_that_prometheus_knows_no_more_is_told_so(served: Watched) -> None:
+    now = timezone.now()
+    level = factories.service_level(
+        served.tenancy,
+        served.ada,
+        measured_until=now,
+        seen_at=now - timedelta(days=2),
+    )
+    told = Caller(served.ada).get(f"service-levels/{level.pk}/").json()["problem"]
+    assert "has known no request of mistral" in told
+
+
 def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gone(
     served: Watched,
 ) -> None:
@@ -324,19 +445,24 @@ def test_a_prometheus_that_does_not_answer_is_named_and_counts_later(
     assert level.problem == ""
 
 
+def why_unknown(*, minutes: float) -> str:
+    """What is said so long after nine o'clock of the only service."""
+    [found] = standings(ServiceLevel.objects.all(), now=AT + timedelta(minutes=minutes))
+    return found.why_unknown
+
+
 def test_a_service_of_which_prometheus_knows_nothing_is_told_so(
     served: Watched,
 ) -> None:
     level = promised(served)
-    caller = Caller(served.ada)
-    where = f"service-levels/{level.pk}/"
-    assert caller.get(where).json()["problem"] == "It is looked at within five minutes."
+    first = "It is counted for the first time within ten minutes."
+    assert why_unknown(minutes=2) == first
     look(6)
-    told = caller.get(where).json()
+    assert "knows no request of mistral" in why_unknown(minutes=7)
+    told = Caller(served.ada).get(f"service-levels/{level.pk}/").json()
     assert told["state"] == "unknown"
-    assert "knows no request of mistral" in told["problem"]
     Cluster.objects.update(prometheus="")
-    assert "No Prometheus" in caller.get(where).json()["problem"]
+    assert "No Prometheus" in why_unknown(minutes=7)
 
 
 def test_one_that_is_removed_while_it_is_counted_stays_removed(

@@ -1,11 +1,12 @@
 """Counting the requests of services: the Prometheus of their cluster is asked every five minutes, once for each span.
 
-A span ends at a full five minutes and at midnight (UTC), and stands in the query: a look that is late or made twice
-counts nothing twice and leaves nothing out that Prometheus still knows, for a day back.
+A span ends at a full five minutes and at each full hour (UTC), so that it is of one day and never much to ask for. It
+stands in the query: a look that is late or made twice counts nothing twice and leaves nothing out that Prometheus still
+knows, for a day back.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
@@ -23,7 +24,7 @@ from workloads.service_levels.notices import tell_leads
 LOOK = timedelta(minutes=5)
 # Prometheus reads its targets every half minute, or every minute.
 SETTLED = timedelta(minutes=1)
-LONGEST = timedelta(days=1)
+LONGEST, HOUR = timedelta(days=1), timedelta(hours=1)
 Clock = Callable[[], datetime]
 Span = tuple[datetime, datetime]
 
@@ -36,11 +37,10 @@ def measure(*, now: Clock) -> None:
 
 
 def spans(begins: datetime, ends: datetime) -> Iterator[Span]:
-    """What lies between two moments, by day (UTC), a day back at most."""
+    """What lies between two moments, by hour, a day back at most."""
     at = max(begins, ends - LONGEST)
     while at < ends:
-        midnight = datetime(at.year, at.month, at.day, tzinfo=UTC) + timedelta(1)
-        until = min(midnight, ends)
+        until = min(at.replace(minute=0, second=0, microsecond=0) + HOUR, ends)
         yield at, until
         at = until
 
@@ -55,16 +55,25 @@ def _measure(cluster: Cluster, *, now: datetime) -> None:
     if not cluster.is_observed or throttle.seconds_to_wait(cluster, now=now):
         return
     levels = ServiceLevel.objects.measured().filter(tenancy__cluster=cluster)
-    asked = defaultdict[tuple[Span, str], list[ServiceLevel]](list)
-    for level in levels.select_related("tenancy"):
+    for meter in Meter:
+        rows = levels.filter(meter=meter)
+        try:
+            _count_all(cluster, meter, rows.select_related("tenancy"), now=now)
+        except ConnectorError as error:
+            # Of this meter alone: what Prometheus cannot count of one, it may count of the others.
+            rows.update(problem=error.message[:300])
+
+
+def _count_all(
+    cluster: Cluster, meter: Meter, levels: Iterable[ServiceLevel], *, now: datetime
+) -> None:
+    asked = defaultdict[Span, list[ServiceLevel]](list)
+    for level in levels:
         since = level.measured_until or last_look(level.set_at)
         for span in spans(since, last_look(now)):
-            asked[span, level.meter].append(level)
-    try:
-        for (span, meter), found in sorted(asked.items(), key=lambda one: one[0]):
-            _count(cluster, Meter(meter), span, found, now=now)
-    except ConnectorError as error:
-        levels.update(problem=error.message[:300])
+            asked[span].append(level)
+    for span, found in sorted(asked.items(), key=lambda one: one[0]):
+        _count(cluster, meter, span, found, now=now)
 
 
 def _count(
@@ -79,25 +88,37 @@ def _count(
     found = counted(meter, samples)
     for level in levels:
         seen = found.get((level.tenancy.namespace, level.service))
-        _add(level.pk, meter, span, seen, now=now)
+        _add(level, meter, span, seen, now=now)
 
 
 @transaction.atomic
 def _add(
-    level_id: int, meter: Meter, span: Span, seen: Counted | None, *, now: datetime
+    known: ServiceLevel,
+    meter: Meter,
+    span: Span,
+    seen: Counted | None,
+    *,
+    now: datetime,
 ) -> None:
-    """Add what was counted in a span, once; None is a service that Prometheus knows nothing of."""
+    """Add what was counted in a span, once; None is a service that Prometheus knows nothing of.
+
+    `known` is the level as this round has it: one that was removed, changed or counted by another round meanwhile is
+    left alone, also with the later spans of this round, which would leave out what lies before them.
+    """
     begins, ends = span
-    rows = ServiceLevel.objects.locked().filter(pk=level_id, meter=meter)
+    rows = ServiceLevel.objects.locked().filter(
+        pk=known.pk, meter=meter, measured_until=known.measured_until
+    )
     level = rows.select_related("tenancy__team", "tenancy__cluster").first()
-    if level is None or (level.measured_until or begins) > begins:
-        return  # removed, changed or counted by another round meanwhile
+    if level is None:
+        return
     level.measured_until, level.problem = ends, ""
     if seen is not None:
         level.seen_at = ends
         _add_to_day(level, begins, seen)
     level.told = _tell(level, now=now)
     level.save(update_fields=["measured_until", "problem", "seen_at", "told"])
+    known.measured_until = ends
 
 
 def _add_to_day(level: ServiceLevel, begins: datetime, seen: Counted) -> None:

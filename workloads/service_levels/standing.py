@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from accounts.models import User
 from provisioning.stages import Stage
+from ui.amounts import moment
 from workloads.service_levels.budget import DAYS, Budget, Day, State, budget_of
 from workloads.service_levels.models import (
     ServiceDay,
@@ -15,6 +16,8 @@ from workloads.service_levels.models import (
 )
 
 # The most pressing first.
+# Counted every five minutes, a minute late: after these something is wrong. Of a metric that lasts, all looks tell.
+LATE, FORGOTTEN = timedelta(minutes=30), timedelta(days=1)
 ORDER = (State.SPENT, State.FAST, State.UNKNOWN, State.FEW, State.WELL)
 
 
@@ -25,6 +28,7 @@ class Standing:
     level: ServiceLevel
     days: Sequence[Day]
     budget: Budget
+    now: datetime
 
     @property
     def why_unknown(self) -> str:
@@ -34,13 +38,35 @@ class Standing:
             return f"No Prometheus of {cluster} is known to the portal. Ask a platform lead to name it."
         if level.problem:
             return f"The Prometheus of {cluster} was not read: {level.problem}"
+        since = level.measured_until or level.set_at
+        if since < self.now - LATE:
+            return f"Nothing was counted since {moment(since, self.now)}: {self._why_late}."
         if level.measured_until is None:
-            return "It is looked at within five minutes."
+            return "It is counted for the first time within ten minutes."
+        return self._why_unseen
+
+    @property
+    def _why_late(self) -> str:
+        cluster = self.level.cluster
+        if not cluster.is_observed:
+            return f"the portal has no access to {cluster.title}, which follows a Git repository"
+        if cluster.is_away:
+            return f"{cluster.title} does not answer"
+        return "the worker of the portal did not get to it"
+
+    @property
+    def _why_unseen(self) -> str:
+        """That Prometheus does not know the service, or knows it no more; empty where it does."""
+        level, cluster = self.level, self.level.cluster.title
+        what = f"request of {level.service} in {level.tenancy.namespace} by {level.meter_label}"
+        check = "Check the name of the Service and what counts its requests"
         if level.seen_at is None:
             return (
-                f"The Prometheus of {cluster} knows no request of {level.service} in {level.tenancy.namespace} "
-                f"by {level.meter_label}. Check the name of the Service and what counts its requests, and send one."
+                f"The Prometheus of {cluster} knows no {what}. {check}, and send one."
             )
+        if level.seen_at < self.now - FORGOTTEN:
+            since = moment(level.seen_at, self.now)
+            return f"The Prometheus of {cluster} has known no {what} since {since}. {check}, and whether it runs."
         return ""
 
 
@@ -58,6 +84,7 @@ def standings(levels: ServiceLevelQuerySet, *, now: datetime) -> list[Standing]:
         Standing(
             level=level,
             days=days[level.pk],
+            now=now,
             budget=budget_of(days[level.pk], level.objective, today=today),
         )
         for level in found
