@@ -28,6 +28,8 @@ def service(
         seen_at=now,
     )
     today = now.astimezone(UTC).date()
+    # It is measured as long as its budget is counted.
+    level.days.create(day=today - timedelta(29), requests=0, failed=0)
     ServiceDay.objects.bulk_create(
         ServiceDay(
             level=level,

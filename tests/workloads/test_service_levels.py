@@ -31,6 +31,7 @@ from web.refusals import BadInput, Conflict, Missing, NoRight
 from workloads import tasks
 from workloads.models import ServiceDay, ServiceLevel
 from workloads.service_levels import actions, measuring
+from workloads.service_levels import page as levels_page
 from workloads.service_levels.budget import Day, State, budget_of
 from workloads.service_levels.meters import Meter, counted, query
 from workloads.service_levels.standing import standings
@@ -48,20 +49,24 @@ def day(
     return Day(day=TODAY - timedelta(ago), requests=requests, failed=failed, p99=p99)
 
 
+# It is measured as long as the window is.
+FULL = day(ago=29, requests=0)
+
+
 @pytest.mark.parametrize(
     ("days", "state"),
     [
         ([], State.UNKNOWN),
         # Of 900 requests less than one may fail.
-        ([day(requests=900, failed=1)], State.FEW),
-        ([day(failed=400, ago=10), day(failed=99)], State.WELL),
-        ([day(ago=10), day(failed=1_000, ago=6)], State.FAST),
+        ([FULL, day(requests=900, failed=1)], State.FEW),
+        ([FULL, day(failed=400, ago=10), day(failed=99)], State.WELL),
+        ([FULL, day(ago=10), day(failed=1_000, ago=6)], State.FAST),
         # The same, longer ago than a week.
-        ([day(ago=10), day(failed=1_000, ago=7)], State.WELL),
-        ([day(failed=1_000)], State.SPENT),
+        ([FULL, day(ago=10), day(failed=1_000, ago=7)], State.WELL),
+        ([FULL, day(failed=1_000)], State.SPENT),
         ([day(failed=1_001, ago=29), day(requests=1)], State.SPENT),
         # It has left the window.
-        ([day(failed=5_000, ago=30), day()], State.WELL),
+        ([day(failed=5_000, ago=30), FULL, day()], State.WELL),
     ],
 )
 def test_a_budget_is_what_may_fail_within_thirty_days(
@@ -70,17 +75,94 @@ def test_a_budget_is_what_may_fail_within_thirty_days(
     assert budget_of(days, NEAR, today=TODAY).state is state
 
 
+@pytest.mark.parametrize(
+    ("days", "state"),
+    [
+        # So many fail every day that half of the budget is used after thirty.
+        ([day(failed=500)], State.WELL),
+        ([day(failed=500, ago=6), day(failed=500)], State.WELL),
+        # Of the first of thirty days, so many that half of what thirty days may have is gone, or all of it.
+        ([day(failed=15_000)], State.FAST),
+        ([day(failed=30_000)], State.SPENT),
+        # A first request that fails is one of thirty a day.
+        ([day(requests=1, failed=1)], State.FEW),
+    ],
+)
+def test_the_budget_of_a_new_service_is_that_of_thirty_such_days(
+    days: list[Day], state: State
+) -> None:
+    assert budget_of(days, NEAR, today=TODAY).state is state
+
+
 def test_what_is_left_of_a_budget_is_told_in_minutes_of_a_service_that_is_down() -> (
     None
 ):
-    budget = budget_of([day(failed=400)], NEAR, today=TODAY)
+    budget = budget_of([FULL, day(failed=400)], NEAR, today=TODAY)
     assert budget.used == pytest.approx(0.4)
     # 99.9 % of 30 days leave 43.2 minutes.
     assert budget.minutes_left == pytest.approx(0.6 * 43.2)
     assert budget.availability == pytest.approx(0.9996)
-    spent = budget_of([day(failed=4_000)], NEAR, today=TODAY)
+    spent = budget_of([FULL, day(failed=4_000)], NEAR, today=TODAY)
     assert spent.used == pytest.approx(4)
     assert spent.minutes_left == 0
+    # A day on which a thirtieth of it failed.
+    new = budget_of([day(failed=1_000)], NEAR, today=TODAY)
+    assert new.minutes_left == pytest.approx(43.2 * 29 / 30)
+
+
+@pytest.mark.parametrize(
+    ("failed", "lately", "is_calm"),
+    [(899, 0, True), (901, 0, False), (0, 399, True), (0, 401, False)],
+)
+def test_all_is_well_again_only_where_some_room_is_left(
+    failed: float, lately: float, is_calm: bool
+) -> None:
+    days = [FULL, day(failed=failed, ago=20, requests=5e5)]
+    days.append(day(failed=lately, requests=5e5))
+    budget = budget_of(days, NEAR, today=TODAY)
+    assert (budget.state, budget.is_calm) == (State.WELL, is_calm)
+
+
+@pytest.mark.parametrize(
+    ("used", "left"),
+    [
+        (0, "100 %"),
+        (0.001, "99 %"),
+        (0.4, "60 %"),
+        (0.999, "less than 1 %"),
+        (2, "0 %"),
+    ],
+)
+def test_what_is_left_is_never_told_as_all_or_nothing_where_it_is_not(
+    used: float, left: str
+) -> None:
+    budget = budget_of([FULL, day(failed=used * 1_000)], NEAR, today=TODAY)
+    assert levels_page.left(budget) == left
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(1, "100 %"), (0.999999, "99.999 %"), (0.9991, "99.910 %"), (None, "–")],
+)
+def test_what_is_not_whole_is_not_told_as_a_hundred_percent(
+    share: float | None, words: str
+) -> None:
+    assert levels_page.percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.18, "180 ms"),
+        (0.9999, "1 s"),
+        (2, "2 s"),
+        (1_500, "25 min"),
+        (3_600, "1 h"),
+        (7_300, "2.03 h"),
+    ],
+)
+def test_a_latency_is_told_in_a_unit_that_people_read(value: float, words: str) -> None:
+    assert seconds(value) == words
 
 
 def test_its_latency_is_that_of_the_worst_hour_since_yesterday() -> None:
@@ -88,7 +170,6 @@ def test_its_latency_is_that_of_the_worst_hour_since_yesterday() -> None:
     budget = budget_of(days, NEAR, today=TODAY)
     assert (budget.p99, budget.is_slow) == (2.5, True)
     assert not budget_of([day(p99=2)], NEAR, today=TODAY).is_slow
-    assert [seconds(one) for one in (0.18, 2, 3_600)] == ["180 ms", "2 s", "1 h"]
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e9), st.floats(0, 1)), min_size=1, max_size=40))
@@ -400,7 +481,7 @@ def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gon
 ) -> None:
     level = promised(served)
     ServiceDay.objects.create(
-        level=level, day=TODAY - timedelta(10), requests=1e6, failed=0
+        level=level, day=TODAY - timedelta(29), requests=1e6, failed=0
     )
     answers(served, failed=0.02)
     told = Notice.objects.filter(kind=NoticeKind.SERVICE_LEVEL).order_by("pk")
@@ -419,12 +500,17 @@ def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gon
         "mistral uses its error budget too fast",
         "mistral has used up its error budget",
     ]
-    # All is well, and then it is not.
-    ServiceDay.objects.filter(level=level).update(failed=0)
+    # There is something left again, but not much: the next failure is no news.
     answers(served, failed=0)
-    look(26)
-    ServiceDay.objects.filter(level=level).update(failed=600)
-    look(31)
+    today = ServiceDay.objects.filter(level=level, day=TODAY)
+    for minutes, failed in ((26, 500), (31, 700)):
+        today.update(failed=failed)
+        look(minutes)
+    assert told.all().count() == 2
+    # All is well, and then it is not.
+    for minutes, failed in ((36, 0), (41, 700)):
+        today.update(failed=failed)
+        look(minutes)
     assert told.all().count() == 3
 
 
@@ -608,9 +694,8 @@ def test_the_list_has_what_needs_care_first_and_costs_the_same_with_one_and_thre
     queries = []
     for number, failed in enumerate((0, 9_000, 3_000)):
         level = level_in(tenancy, lead, service=f"model-{number}")
-        ServiceDay.objects.create(
-            level=level, day=today, requests=1e6, failed=failed, p99=0.1
-        )
+        level.days.create(day=today - timedelta(29), requests=0, failed=0)
+        level.days.create(day=today, requests=1e6, failed=failed, p99=0.1)
         with CaptureQueriesContext(connection) as asked:
             standings(ServiceLevel.objects.all(), now=timezone.now())
         queries.append(len(asked))

@@ -75,7 +75,8 @@ class ServiceLevelSerializer(OutputSerializer[Standing]):
     requests = serializers.FloatField(source="budget.requests")
     failed = serializers.FloatField(source="budget.failed")
     may_fail = serializers.FloatField(
-        source="budget.may_fail", help_text="The error budget, in requests."
+        source="budget.may_fail",
+        help_text="The error budget of 30 days, in requests; while fewer are counted, at as many requests a day.",
     )
     availability = serializers.FloatField(
         source="budget.availability",

@@ -13,6 +13,8 @@ from workloads.service_levels.tiers import Objective, seconds
 
 # The window in days, and the last part of it; half of a budget that goes within that part goes too fast.
 DAYS, LATELY, TOO_MUCH = 30, 7, 0.5
+# Below these shares of the budget all is well again: around its limits a service would be news with every request.
+CALM, CALM_LATELY = 0.9, 0.4
 MINUTES = DAYS * 24 * 60
 
 
@@ -65,6 +67,8 @@ class Day:
 class Budget:
     """Requests of the window, those that failed, those that may; `lately` are those that failed in its last days.
 
+    `days` is how many of the window's are counted, from the first one on: a service that is measured since yesterday
+    has the budget of thirty such days, not that of the few requests so far, which a single error would use up.
     `p99` is the seconds of the worst hour of today or yesterday.
     """
 
@@ -73,11 +77,12 @@ class Budget:
     failed: float
     lately: float
     p99: float | None
+    days: int
 
     @property
     def may_fail(self) -> float:
-        """How many of its requests may fail."""
-        return self.requests * float(self.objective.may_fail)
+        """How many of the requests of a whole window may fail, at as many a day as were counted so far."""
+        return self.requests * DAYS / self.days * float(self.objective.may_fail)
 
     @property
     def availability(self) -> float | None:
@@ -110,6 +115,12 @@ class Budget:
         return State.WELL
 
     @property
+    def is_calm(self) -> bool:
+        """Whether it is within its budget, with some room."""
+        room = self.state is State.WELL and (self.used or 0) < CALM
+        return room and self.lately / self.may_fail < CALM_LATELY
+
+    @property
     def is_slow(self) -> bool:
         """Whether it answers later than its objective says."""
         return self.p99 is not None and self.p99 > self.objective.p99_seconds
@@ -135,4 +146,5 @@ def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budg
         failed=sum(one.failed for one in window),
         lately=sum(one.failed for one in lately),
         p99=max(latencies, default=None),
+        days=max(((today - one.day).days + 1 for one in window), default=1),
     )

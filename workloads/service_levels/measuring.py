@@ -136,7 +136,7 @@ def _tell(level: ServiceLevel, *, now: datetime) -> str:
     today = now.astimezone(UTC).date()
     window = level.days.filter(day__gt=today - timedelta(DAYS))
     budget = budget_of((one.counted for one in window), level.objective, today=today)
-    if budget.state is State.WELL:
+    if budget.is_calm:
         return ""
     is_news = {State.FAST: level.told == "", State.SPENT: level.told != State.SPENT}
     if not is_news.get(budget.state, False):

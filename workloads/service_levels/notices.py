@@ -36,8 +36,7 @@ def message_of(level: ServiceLevel, budget: Budget) -> Message:
     )
     return Message(
         title=f"{level.service} {how}",
-        sentence=f"{budget.failed:,.0f} of its {budget.requests:,.0f} requests of the last {DAYS} days failed; "
-        f"{budget.may_fail:,.0f} may. {budget.state.advice}",
+        sentence=f"{_failed(budget)} {budget.state.advice}",
         facts=(
             ("Team", level.team.name),
             ("Cluster", level.cluster.title),
@@ -45,3 +44,10 @@ def message_of(level: ServiceLevel, budget: Budget) -> Message:
         ),
         action="Open the service",
     )
+
+
+def _failed(budget: Budget) -> str:
+    failed = f"{budget.failed:,.0f} of its {budget.requests:,.0f} requests"
+    if budget.days == DAYS:
+        return f"{failed} of the last {DAYS} days failed; {budget.may_fail:,.0f} may."
+    return f"{failed} failed since it is measured; at as many a day, {budget.may_fail:,.0f} may within {DAYS} days."

@@ -144,12 +144,12 @@ def _figures(budget: Budget) -> list[Figure]:
     return [
         {
             "label": "Answered",
-            "value": _percent(budget.availability),
+            "value": percent(budget.availability),
             "note": f"{objective.availability * 100:.2f} % promised; {failed}",
         },
         {
             "label": "Budget left",
-            "value": _left(budget),
+            "value": left(budget),
             "note": _minutes(budget),
         },
         {
@@ -183,8 +183,8 @@ def _row(standing: Standing) -> Row:
         "cells": [
             service,
             {"text": objective.title, "sub": objective.words},
-            _percent(budget.availability),
-            _left(budget),
+            percent(budget.availability),
+            left(budget),
             latency,
             badge(budget),
         ]
@@ -201,7 +201,7 @@ def _day(day: Day, budget: Budget) -> Row:
             f"{day.day:%d %b %Y}",
             _count(day.requests),
             _count(day.failed),
-            _percent(answered),
+            percent(answered),
             share,
             NOTHING if day.p99 is None else seconds(day.p99),
         ]
@@ -213,22 +213,26 @@ def _count(number: float) -> str:
     return "less than 1" if 0 < number < 0.5 else f"{number:,.0f}"
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     """A share in percent; what is not whole is never told as 100 %."""
     if share is None:
         return NOTHING
-    return f"{share:.3%}".replace("%", " %") if share < 1 else "100 %"
+    return f"{min(share, 0.99999):.3%}".replace("%", " %") if share < 1 else "100 %"
 
 
-def _left(budget: Budget) -> str:
+def left(budget: Budget) -> str:
+    """What is left of a budget in percent; neither all nor nothing where it is not."""
     if budget.used is None or budget.state is State.FEW:
         return NOTHING
-    return f"{max(0.0, 1 - budget.used):.0%}".replace("%", " %")
+    share = max(0.0, 1 - budget.used)
+    if 0 < share < 0.01:
+        return "less than 1 %"
+    return f"{min(share, 0.99) if share < 1 else 1:.0%}".replace("%", " %")
 
 
 def _minutes(budget: Budget) -> str:
-    left = budget.minutes_left
-    if left is None or budget.state is State.FEW:
-        return f"less than one request in {DAYS} days may fail" if left else ""
+    minutes = budget.minutes_left
+    if minutes is None or budget.state is State.FEW:
+        return f"less than one request in {DAYS} days may fail" if minutes else ""
     whole = round(float(budget.objective.may_fail) * DAYS * 24 * 60)
-    return f"{left:,.0f} of {whole:,} minutes in {DAYS} days, if all failed"
+    return f"{minutes:,.0f} of {whole:,} minutes in {DAYS} days, if all failed"

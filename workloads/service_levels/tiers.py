@@ -52,7 +52,9 @@ CHOICES = [(tier.value, tier.objective.title) for tier in Tier]
 
 
 def seconds(value: float) -> str:
-    """A latency as people read it: "180 ms", "2 s", "1 h"."""
-    if value < 1:
+    """A latency as people read it: "180 ms", "2 s", "25 min", "1 h"."""
+    if round(value * 1_000) < 1_000:
         return f"{value * 1_000:.0f} ms"
-    return f"{value / 3_600:g} h" if value >= 3_600 else f"{value:.3g} s"
+    if value < 60:
+        return f"{value:.3g} s"
+    return f"{value / 60:.3g} min" if value < 3_600 else f"{value / 3_600:.3g} h"
