@@ -226,6 +226,8 @@ def test_the_exporters_own_namespace_is_not_that_of_the_service() -> None:
             sample("7", **labels, of="failed"),
             sample("0.2", **labels, of="p99"),
             sample("0.4", **other, of="p99"),
+            sample("100", **labels, of="hour"),
+            sample("100", **labels, of="reached"),
         ],
     )
     [(service, one)] = found.items()
@@ -238,7 +240,11 @@ def test_what_is_no_number_is_not_counted(value: Any) -> None:
     labels = {"namespace": "n", "service": "s"}
     found = counted(
         Meter.PROGRAM,
-        [sample("10", **labels, of="requests"), sample(value, **labels, of="p99")],
+        [
+            sample("1000", **labels, of="requests"),
+            sample("1000", **labels, of="hour"),
+            sample(value, **labels, of="p99"),
+        ],
     )
     assert found["n", "s"].p99 is None
     assert not counted(Meter.PROGRAM, [sample(value, **labels, of="requests")])
@@ -313,6 +319,7 @@ def answers(
     failed: float = 0,
     p99: float = 0.15,
     meter: str = "istio",
+    **more: float,
 ) -> None:
     watched.kubernetes.write(
         "POST",
@@ -324,6 +331,7 @@ def answers(
             "per_second": per_second,
             "failed": failed,
             "p99": p99,
+            **more,
         },
     )
 
@@ -512,6 +520,82 @@ def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gon
         today.update(failed=failed)
         look(minutes)
     assert told.all().count() == 3
+
+
+def test_leads_are_told_once_of_a_slow_service_until_it_was_in_time_for_a_day(
+    served: Watched,
+) -> None:
+    level = promised(served)
+    told = Notice.objects.filter(kind=NoticeKind.SERVICE_LEVEL)
+    day_of = 24 * 60
+    # In time, slow, in time again, but not for a whole day yet; then slow again.
+    for p99, minutes in (
+        (1.9, 6),
+        (2.4, 11),
+        (2.4, 16),
+        (1.9, day_of),
+        (2.4, day_of + 5),
+    ):
+        answers(served, p99=p99)
+        look(minutes)
+    [only] = told
+    assert only.person == level.set_by
+    assert only.message["title"] == "mistral is slower than it promises"
+    assert "within 2.4 s in its worst hour" in only.message["sentence"]
+    assert "2 s is promised" in only.message["sentence"]
+    # Neither nothing nor little is a sign that it is well.
+    answers(served, per_second=0.01)
+    look(2 * day_of)
+    answers(served, p99=2.4)
+    look(2 * day_of + 5)
+    assert told.all().count() == 1
+    ServiceDay.objects.update(p99=1.9)
+    for p99, minutes in ((1.9, 2 * day_of + 10), (2.4, 2 * day_of + 15)):
+        answers(served, p99=p99)
+        look(minutes)
+    assert told.all().count() == 2
+
+
+def test_a_slow_service_is_told_with_what_needs_care(served: Watched) -> None:
+    level = promised(served)
+    answers(served, p99=2.4)
+    look(6)
+    factories.service_level(served.tenancy, level.set_by, service="another")
+    found = standings(ServiceLevel.objects.all(), now=AT + timedelta(minutes=7))
+    assert [one.level.service for one in found] == ["mistral", "another"]
+    figures = {
+        one["label"]: one["value"]
+        for one in levels_page.listed(found, is_filtered=False)["figures"]
+    }
+    assert figures["Need care"] == 1
+
+
+@pytest.mark.parametrize(
+    ("last_bucket", "is_told", "words"),
+    [
+        (10, True, "answered not even within 10 s, and 2 s is promised"),
+        # It may have been fast enough, or not.
+        (1, False, "Nobody can see whether it is slow"),
+    ],
+)
+def test_more_than_a_histogram_can_tell_is_not_told_as_fast(
+    served: Watched, last_bucket: float, is_told: bool, words: str
+) -> None:
+    promised(served)
+    answers(served, p99=60, last_bucket=last_bucket)
+    look(6)
+    assert Notice.objects.filter(kind=NoticeKind.SERVICE_LEVEL).exists() is is_told
+    [found] = standings(ServiceLevel.objects.all(), now=AT + timedelta(minutes=7))
+    page = levels_page.one(found)
+    assert words in page["slow"]
+    assert page["rows"][0]["cells"][-1] == f"over {last_bucket} s"
+
+
+def test_an_hour_of_few_requests_has_no_latency(served: Watched) -> None:
+    level = promised(served)
+    answers(served, per_second=99 / 3_600, p99=60)
+    look(6)
+    assert level.days.get().p99 is None
 
 
 def test_a_prometheus_that_does_not_answer_is_named_and_counts_later(

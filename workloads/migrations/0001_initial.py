@@ -447,6 +447,7 @@ class Migration(migrations.Migration):
                         blank=True, db_default="", default="", max_length=10
                     ),
                 ),
+                ("told_slow", models.BooleanField(db_default=False, default=False)),
                 (
                     "set_by",
                     models.ForeignKey(
@@ -501,6 +502,7 @@ class Migration(migrations.Migration):
                 ("requests", models.FloatField()),
                 ("failed", models.FloatField()),
                 ("p99", models.FloatField(null=True)),
+                ("is_beyond", models.BooleanField(db_default=False, default=False)),
                 (
                     "level",
                     models.ForeignKey(

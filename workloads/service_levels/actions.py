@@ -96,7 +96,8 @@ def change_level(
         # What another one knew of it says nothing of this one.
         level.seen_at, level.problem = None, ""
     level.meter, level.tier = Meter(meter), Tier(tier)
-    level.set_at, level.set_by, level.told = now, by, ""
+    level.set_at, level.set_by = now, by
+    level.told, level.told_slow = "", False
     level.save()
     _record(Kind.SERVICE_LEVEL_SET, level, by)
     return level

@@ -33,7 +33,11 @@ class DaySerializer(OutputSerializer[Day]):
     p99_seconds = serializers.FloatField(
         source="p99",
         allow_null=True,
-        help_text="Within which 99 of 100 requests were answered in the worst hour; null where none was.",
+        help_text="Within which 99 of 100 requests were answered in the worst hour; null where no hour had a hundred.",
+    )
+    p99_is_more = serializers.BooleanField(
+        source="is_beyond",
+        help_text="Whether they took longer than that, where the buckets of the histogram end.",
     )
 
 
@@ -91,7 +95,11 @@ class ServiceLevelSerializer(OutputSerializer[Standing]):
     p99_seconds = serializers.FloatField(
         source="budget.p99",
         allow_null=True,
-        help_text="Of the worst hour since yesterday; null where nothing was answered.",
+        help_text="Of the worst hour since yesterday; null where no hour had a hundred requests.",
+    )
+    p99_is_more = serializers.BooleanField(
+        source="budget.is_beyond",
+        help_text="Whether they took longer than that, where the buckets of the histogram end.",
     )
     is_slow = serializers.BooleanField(
         source="budget.is_slow", help_text="Whether that is more than is promised."

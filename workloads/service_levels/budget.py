@@ -55,12 +55,21 @@ WORDS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Day:
-    """What was counted on a day (UTC); `p99` is the seconds of its worst hour, None where nothing was answered."""
+    """What was counted on a day (UTC); `p99` is the seconds of its worst hour, None where none had a hundred requests.
+
+    Where `is_beyond`, it was more than that: the buckets of the histogram end there.
+    """
 
     day: date
     requests: float
     failed: float
     p99: float | None
+    is_beyond: bool = False
+
+    @property
+    def latency(self) -> str:
+        """Its latency as people read it; empty where it is not known."""
+        return latency(self.p99, self.is_beyond)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +87,7 @@ class Budget:
     lately: float
     p99: float | None
     days: int
+    is_beyond: bool = False
 
     @property
     def may_fail(self) -> float:
@@ -122,13 +132,38 @@ class Budget:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it answers later than its objective says."""
-        return self.p99 is not None and self.p99 > self.objective.p99_seconds
+        """Whether it answers later than its objective says, as far as can be seen."""
+        if self.p99 is None:
+            return False
+        promised = self.objective.p99_seconds
+        return self.p99 > promised or (self.is_beyond and self.p99 >= promised)
+
+    @property
+    def needs_care(self) -> bool:
+        """Whether somebody should do something about it now."""
+        return self.state in (State.SPENT, State.FAST) or self.is_slow
+
+    @property
+    def is_unseen(self) -> bool:
+        """Whether nobody can see if it is slow: requests took longer than its histogram tells, but that is promised."""
+        return self.p99 is not None and self.is_beyond and not self.is_slow
 
     @property
     def latency(self) -> str:
         """Its latency as people read it; empty where it is not known."""
-        return "" if self.p99 is None else seconds(self.p99)
+        return latency(self.p99, self.is_beyond)
+
+    @property
+    def within(self) -> str:
+        """How fast 99 of 100 requests were answered in the worst hour, as a part of a sentence."""
+        return f"{'not even ' if self.is_beyond else ''}within {seconds(self.p99 or 0)}"
+
+
+def latency(p99: float | None, is_beyond: bool) -> str:
+    """A latency of which perhaps only the least is known, as people read it; empty where none is."""
+    if p99 is None:
+        return ""
+    return f"over {seconds(p99)}" if is_beyond else seconds(p99)
 
 
 def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budget:
@@ -136,15 +171,17 @@ def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budg
     window = [one for one in days if today - timedelta(DAYS) < one.day <= today]
     lately = [one for one in window if one.day > today - timedelta(LATELY)]
     latencies = [
-        one.p99
+        (one.p99, one.is_beyond)
         for one in window
         if one.p99 is not None and one.day >= today - timedelta(1)
     ]
+    p99, is_beyond = max(latencies, default=(None, False))
     return Budget(
         objective=objective,
         requests=sum(one.requests for one in window),
         failed=sum(one.failed for one in window),
         lately=sum(one.failed for one in lately),
-        p99=max(latencies, default=None),
+        p99=p99,
+        is_beyond=is_beyond,
         days=max(((today - one.day).days + 1 for one in window), default=1),
     )

@@ -16,10 +16,14 @@ from fleet.models import Cluster
 from provisioning import throttle
 from provisioning.delivery import client_for
 from reconciling.sweeping import for_each
-from workloads.service_levels.budget import DAYS, State, budget_of
+from workloads.service_levels.budget import DAYS, Budget, State, budget_of
 from workloads.service_levels.meters import Counted, Meter, counted, query
 from workloads.service_levels.models import ServiceDay, ServiceLevel
-from workloads.service_levels.notices import tell_leads
+from workloads.service_levels.notices import (
+    message_of_budget,
+    message_of_latency,
+    tell_leads,
+)
 
 LOOK = timedelta(minutes=5)
 # Prometheus reads its targets every half minute, or every minute.
@@ -116,8 +120,10 @@ def _add(
     if seen is not None:
         level.seen_at = ends
         _add_to_day(level, begins, seen)
-    level.told = _tell(level, now=now)
-    level.save(update_fields=["measured_until", "problem", "seen_at", "told"])
+    _tell(level, now=now)
+    level.save(
+        update_fields=["measured_until", "problem", "seen_at", "told", "told_slow"]
+    )
     known.measured_until = ends
 
 
@@ -127,19 +133,36 @@ def _add_to_day(level: ServiceLevel, begins: datetime, seen: Counted) -> None:
     )
     day.requests += seen.requests
     day.failed += seen.failed
-    day.p99 = max((one for one in (day.p99, seen.p99) if one is not None), default=None)
-    day.save(update_fields=["requests", "failed", "p99"])
+    if seen.p99 is not None:
+        worst = max((day.p99 or 0, day.is_beyond), (seen.p99, seen.is_beyond))
+        day.p99, day.is_beyond = worst
+    day.save(update_fields=["requests", "failed", "p99", "is_beyond"])
 
 
-def _tell(level: ServiceLevel, *, now: datetime) -> str:
-    """Tell its leads when a budget goes too fast or is used up, once until all is well again; what they were told."""
+def _tell(level: ServiceLevel, *, now: datetime) -> None:
+    """Tell its leads what they do not know yet of its budget and its latency."""
     today = now.astimezone(UTC).date()
     window = level.days.filter(day__gt=today - timedelta(DAYS))
     budget = budget_of((one.counted for one in window), level.objective, today=today)
+    level.told = _tell_of_budget(level, budget, now=now)
+    level.told_slow = _tell_of_latency(level, budget, now=now)
+
+
+def _tell_of_budget(level: ServiceLevel, budget: Budget, *, now: datetime) -> str:
+    """Tell when a budget goes too fast or is used up, once until all is well again; what leads were told."""
     if budget.is_calm:
         return ""
     is_news = {State.FAST: level.told == "", State.SPENT: level.told != State.SPENT}
     if not is_news.get(budget.state, False):
         return level.told
-    tell_leads(level, budget, now=now)
+    tell_leads(level, message_of_budget(level, budget), now=now)
     return str(budget.state)
+
+
+def _tell_of_latency(level: ServiceLevel, budget: Budget, *, now: datetime) -> bool:
+    """Tell when a service is slower than promised, once until a day and the one before had no slow hour."""
+    if budget.p99 is None or budget.is_unseen:
+        return level.told_slow
+    if budget.is_slow and not level.told_slow:
+        tell_leads(level, message_of_latency(level, budget), now=now)
+    return budget.is_slow

@@ -14,9 +14,13 @@ from typing import Any
 
 # Of how long a latency is told: shorter ones jump with single requests.
 LATENCY_SECONDS = 3_600
+# Of fewer requests within that hour the slowest would be the latency of 99 of 100.
+ENOUGH = 100
 # More than that in a span, or of seconds, nobody has: what says so lies, and sums of it would be no numbers.
 BELIEVED = 1e12
-REQUESTS, FAILED, P99 = "requests", "failed", "p99"
+# The bucket of all requests, and those that have an end.
+ALL, ENDING = 'le="+Inf"', 'le!="+Inf"'
+REQUESTS, FAILED, P99, HOUR, REACHED = "requests", "failed", "p99", "hour", "reached"
 
 
 class Meter(StrEnum):
@@ -94,12 +98,14 @@ Service = tuple[str, str]
 class Counted:
     """How many requests a service had and how many of them failed; the seconds within which 99 of 100 were answered.
 
-    `p99` is None where nothing was answered.
+    `p99` is None where too few were answered. Where `is_beyond`, it is the end of the histogram's last bucket, and so
+    many took longer that nobody knows how long.
     """
 
     requests: float = 0.0
     failed: float = 0.0
     p99: float | None = None
+    is_beyond: bool = False
 
 
 def query(meter: Meter, begins: datetime, ends: datetime) -> str:
@@ -116,11 +122,17 @@ def query(meter: Meter, begins: datetime, ends: datetime) -> str:
         chosen = ", ".join(filter(None, (metrics.also, *only)))
         return f"increase({metric}{{{chosen}}}[{within}] @ {at})"
 
-    latency = increase(metrics.histogram, within=f"{LATENCY_SECONDS}s")
+    def of_an_hour(*only: str) -> str:
+        return increase(metrics.histogram, *only, within=f"{LATENCY_SECONDS}s")
+
+    below = f"sum by (le, {by}) ({of_an_hour(ENDING)})"
     parts = {
         REQUESTS: f"sum by ({by}) ({increase(metrics.counter)})",
         FAILED: f"sum by ({by}) ({increase(metrics.counter, metrics.failed)})",
-        P99: f"histogram_quantile(0.99, sum by (le, {by}) ({latency})) / {metrics.per_second}",
+        P99: f"histogram_quantile(0.99, sum by (le, {by}) ({of_an_hour()})) / {metrics.per_second}",
+        HOUR: f"sum by ({by}) ({of_an_hour(ALL)})",
+        # Buckets add up, so that the largest is the last one that has an end.
+        REACHED: f"max by ({by}) ({below})",
     }
     return " or ".join(
         f'label_replace({asked}, "of", "{name}", "", "")'
@@ -150,13 +162,17 @@ def counted(
                 if part == P99
                 else of.get(part, 0.0) + value
             )
-    return {
-        service: Counted(
-            of[REQUESTS], min(of.get(FAILED, 0.0), of[REQUESTS]), of.get(P99)
-        )
-        for service, of in found.items()
-        if REQUESTS in of
-    }
+    return {service: _of(one) for service, one in found.items() if REQUESTS in one}
+
+
+def _of(found: Mapping[str, float]) -> Counted:
+    requests, hour = found[REQUESTS], found.get(HOUR, 0.0)
+    return Counted(
+        requests=requests,
+        failed=min(found.get(FAILED, 0.0), requests),
+        p99=found.get(P99) if hour >= ENOUGH else None,
+        is_beyond=found.get(REACHED, 0.0) < 0.99 * hour,
+    )
 
 
 def _first(labels: Mapping[str, Any], names: Iterable[str]) -> str:

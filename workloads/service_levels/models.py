@@ -52,6 +52,8 @@ class ServiceLevel(Row):
     problem = models.CharField(max_length=300, blank=True, default="", db_default="")
     # As what its leads were told of it last; empty while all is well.
     told = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Whether they were told that it is slower than promised, and it was not in time since.
+    told_slow = models.BooleanField(default=False, db_default=False)
 
     objects = ServiceLevelQuerySet.as_manager()
 
@@ -98,7 +100,8 @@ class ServiceLevel(Row):
 class ServiceDay(Row):
     """What was counted of a service on a day (UTC). Prometheus estimates between its samples, so these are no integers.
 
-    `p99` is the seconds within which 99 of 100 requests were answered in its worst hour; null where none was.
+    `p99` is the seconds within which 99 of 100 requests were answered in its worst hour; null where none had a hundred.
+    Where `is_beyond`, they took longer: the last bucket of the histogram ends there.
     """
 
     level = models.ForeignKey(ServiceLevel, models.CASCADE, related_name="days")
@@ -106,6 +109,7 @@ class ServiceDay(Row):
     requests = models.FloatField()
     failed = models.FloatField()
     p99 = models.FloatField(null=True)
+    is_beyond = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["-day"]
@@ -126,5 +130,9 @@ class ServiceDay(Row):
     def counted(self) -> Day:
         """The same for what is worked out of it."""
         return Day(
-            day=self.day, requests=self.requests, failed=self.failed, p99=self.p99
+            day=self.day,
+            requests=self.requests,
+            failed=self.failed,
+            p99=self.p99,
+            is_beyond=self.is_beyond,
         )

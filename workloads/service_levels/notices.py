@@ -10,10 +10,11 @@ from notices.kinds import NoticeKind
 from notices.message import Message
 from workloads.service_levels.budget import DAYS, Budget, State
 from workloads.service_levels.models import ServiceLevel
+from workloads.service_levels.tiers import seconds
 
 
-def tell_leads(level: ServiceLevel, budget: Budget, *, now: datetime) -> None:
-    """Tell the leads of the team that a service uses its error budget too fast, or has used it up."""
+def tell_leads(level: ServiceLevel, message: Message, *, now: datetime) -> None:
+    """Tell the leads of the team that a service does not keep what it promises, or will not."""
     leads = User.objects.filter(
         memberships__team=level.team, memberships__part=Membership.Part.LEAD
     )
@@ -22,12 +23,12 @@ def tell_leads(level: ServiceLevel, budget: Budget, *, now: datetime) -> None:
         to=leads,
         subject=("service_level", level.pk),
         link=reverse("service-level", args=[level.pk]),
-        message=message_of(level, budget),
+        message=message,
         now=now,
     )
 
 
-def message_of(level: ServiceLevel, budget: Budget) -> Message:
+def message_of_budget(level: ServiceLevel, budget: Budget) -> Message:
     """How much failed of how much, and what to do."""
     how = (
         "has used up its error budget"
@@ -37,12 +38,28 @@ def message_of(level: ServiceLevel, budget: Budget) -> Message:
     return Message(
         title=f"{level.service} {how}",
         sentence=f"{_failed(budget)} {budget.state.advice}",
-        facts=(
-            ("Team", level.team.name),
-            ("Cluster", level.cluster.title),
-            ("Promised", level.objective.words),
-        ),
+        facts=_facts(level),
         action="Open the service",
+    )
+
+
+def message_of_latency(level: ServiceLevel, budget: Budget) -> Message:
+    """How slow it was, and what is promised."""
+    promised = seconds(level.objective.p99_seconds)
+    return Message(
+        title=f"{level.service} is slower than it promises",
+        sentence=f"99 of 100 requests were answered {budget.within} in its worst hour since yesterday, and {promised} "
+        "is promised. The page of the service says how it was day by day.",
+        facts=_facts(level),
+        action="Open the service",
+    )
+
+
+def _facts(level: ServiceLevel) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Team", level.team.name),
+        ("Cluster", level.cluster.title),
+        ("Promised", level.objective.words),
     )
 
 

@@ -84,7 +84,7 @@ def add_links(user: User, team: Team | None, teams: Sequence[Team]) -> list[Link
 def listed(found: Sequence[Standing], *, is_filtered: bool) -> Listed:
     """The services with how many stand how."""
     states = [one.budget.state for one in found]
-    pressing = states.count(State.SPENT) + states.count(State.FAST)
+    pressing = sum(one.budget.needs_care for one in found)
     return {
         "figures": [
             {"label": "Services", "value": len(found)},
@@ -92,7 +92,7 @@ def listed(found: Sequence[Standing], *, is_filtered: bool) -> Listed:
             {
                 "label": "Need care",
                 "value": pressing,
-                "note": "budget used up, or burning fast",
+                "note": "budget used up, burning fast, or slow",
                 "tone": "bad" if pressing else "",
             },
         ],
@@ -162,10 +162,15 @@ def _figures(budget: Budget) -> list[Figure]:
 
 
 def _slow(budget: Budget) -> str:
+    promised = seconds(budget.objective.p99_seconds)
+    if budget.is_unseen:
+        return (
+            f"Nobody can see whether it is slow: 99 of 100 requests were answered {budget.within}, where the buckets "
+            f"of its histogram end, and {promised} is promised. Give the histogram longer buckets."
+        )
     if not budget.is_slow:
         return ""
-    promised = seconds(budget.objective.p99_seconds)
-    return f"It is slow: 99 of 100 requests were answered within {budget.latency}, and {promised} is promised."
+    return f"It is slow: 99 of 100 requests were answered {budget.within}, and {promised} is promised."
 
 
 def _row(standing: Standing) -> Row:
@@ -203,7 +208,7 @@ def _day(day: Day, budget: Budget) -> Row:
             _count(day.failed),
             percent(answered),
             share,
-            NOTHING if day.p99 is None else seconds(day.p99),
+            day.latency or NOTHING,
         ]
     }
 

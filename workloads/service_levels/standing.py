@@ -92,6 +92,7 @@ def standings(levels: ServiceLevelQuerySet, *, now: datetime) -> list[Standing]:
     return sorted(
         standing,
         key=lambda one: (
+            not one.budget.needs_care,
             ORDER.index(one.budget.state),
             -(one.budget.used or 0),
             one.level.service,
