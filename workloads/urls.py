@@ -52,6 +52,11 @@ urlpatterns = [
         name="service-level-new",
     ),
     path(
+        "requests/<int:pk>/service-level",
+        service_levels.request_service_level,
+        name="request-service-level",
+    ),
+    path(
         "capacity/service-levels/<int:pk>",
         service_levels.service_level,
         name="service-level",

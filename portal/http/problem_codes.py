@@ -111,6 +111,7 @@ CODES: Mapping[str, str] = {
     "no_reservation": "It reserves no machines in Azure, so there are none to give back.",
     "no_service_name": "Give the name of a Service as Kubernetes takes it, without its namespace.",
     "no_such_namespace": "The caller has no namespace of this name on the cluster.",
+    "no_such_request": "What a service runs on is a request for something in its namespace.",
     "no_such_size": "Azure has no machines of this size in the region for the subscription now.",
     "not_a_quota": "The limit is no quota of Azure's, so nobody there can raise it.",
     "not_connected": "The portal is not connected to Azure.",

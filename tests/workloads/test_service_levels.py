@@ -14,16 +14,20 @@ from hypothesis import strategies as st
 
 from accounts.models import Team, User
 from accounts.roles import Role
+from approvals.models import Request
 from audit.events import Kind
 from audit.models import Event
 from connectors.errors import TemporaryError
 from fleet.models import Cluster
+from manual import actions as manual
 from notices.kinds import NoticeKind
 from notices.models import Notice
 from provisioning.models import Tenancy
 from tests import factories
+from tests.approvals.shop import granted, task_of
 from tests.calling import Caller
 from tests.pages import parsed, sent_by
+from tests.scene import scene
 from tests.workloads.conftest import Watched
 from tests.workloads.test_gpu_use import BINDING, RIGHT
 from tests.workloads.test_gpu_use import SERVICE as PROMETHEUS
@@ -829,3 +833,92 @@ def test_a_lead_has_a_service_measured_by_the_page_once() -> None:
     removed = browser.post(f"/capacity/service-levels/{level.pk}/remove")
     assert removed.headers["Location"] == "/capacity/service-levels?team=speech"
     assert not ServiceLevel.objects.exists()
+
+
+def followed(person: User, where: str) -> str:
+    """Where a link leads a person."""
+    browser = Client()
+    browser.force_login(person)
+    return str(browser.get(where).headers.get("Location", ""))
+
+
+@pytest.mark.django_db
+def test_an_endpoint_leads_to_its_service_level_and_back() -> None:
+    made = scene()
+    lead = lead_of(made.team)
+    asked = granted(made, "endpoint", now=timezone.now())
+    manual.finish(task_of(asked).pk, by=made.priya, note="It runs.", now=timezone.now())
+    browser = Client()
+    browser.force_login(lead)
+    way = f"/requests/{asked.pk}/service-level"
+    assert way in hrefs(browser.get(f"/requests/{asked.pk}/").text)
+    # Nobody has said what it promises: a lead says it, and everybody else sees that there is nothing.
+    assert followed(made.ada, way) == "/capacity/service-levels?team=vision"
+    form = followed(lead, way)
+    page = browser.get(form)
+    known = page.context["form"]
+    assert known["service"].value() == "mistral-7b"
+    assert known["place"].value() == str(made.tenancy.pk)
+    sent = {
+        "place": made.tenancy.pk,
+        "service": "mistral-7b",
+        "tier": "near_real_time",
+        "meter": "istio",
+        "request": asked.pk,
+    }
+    level_page = browser.post(form, sent).headers["Location"]
+    assert followed(made.ada, way) == level_page
+    assert f"/requests/{asked.pk}/" in hrefs(browser.get(level_page).text)
+    assert "/capacity/service-levels?team=vision" in hrefs(
+        browser.get("/teams/vision/").text
+    )
+    told = Caller(made.ada).get("service-levels/").json()["results"]
+    assert [one["request"] for one in told] == [asked.pk]
+    assert followed(made.mallory, way) == ""
+
+
+def hrefs(text: str) -> set[str]:
+    """Where the links of a page lead."""
+    return {one.attrs.get("href", "") for one in parsed(text).walk() if one.tag == "a"}
+
+
+@pytest.mark.django_db
+def test_what_goes_on_under_another_request_leads_to_the_same_service() -> None:
+    made = scene()
+    first, second = (made.ask(1) for _ in range(2))
+    level = factories.service_level(made.tenancy, made.ada, request=first)
+    Request.objects.filter(pk=second.pk).update(renews=first)
+    way = f"/requests/{second.pk}/service-level"
+    assert followed(made.ada, way) == f"/capacity/service-levels/{level.pk}"
+
+
+@pytest.mark.django_db
+def test_a_service_runs_on_a_request_of_its_own_namespace() -> None:
+    tenancy, lead = somewhere()
+    elsewhere = scene().ask(1)
+    body = {
+        "tenancy": tenancy.pk,
+        "service": "mistral",
+        "meter": "program",
+        "tier": "batch",
+    }
+    for number in (elsewhere.pk, 999_999):
+        refused = Caller(lead).post("service-levels/", {**body, "request": number})
+        assert refused.status_code == 422, refused.content
+        assert refused.json()["code"] == "no_such_request"
+    assert not ServiceLevel.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "service"),
+    [
+        ("mistral-7b", "mistral-7b"),
+        ("mistralai/Mistral-7B_Instruct.v0.2:latest", "mistral-7b-instruct-v0-2"),
+        # No name of a Service begins with a digit, or is empty.
+        ("7b", ""),
+        ("", ""),
+        ("a" * 62 + "--b", "a" * 62),
+    ],
+)
+def test_a_model_suggests_the_name_of_its_service(model: str, service: str) -> None:
+    assert levels_page.service_of(model) == service

@@ -39,6 +39,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("accounts", "0001_initial"),
+        ("approvals", "0001_initial"),
         ("fleet", "0001_initial"),
         ("provisioning", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -448,6 +449,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("told_slow", models.BooleanField(db_default=False, default=False)),
+                (
+                    "request",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="service_levels",
+                        to="approvals.request",
+                    ),
+                ),
                 (
                     "set_by",
                     models.ForeignKey(

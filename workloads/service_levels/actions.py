@@ -7,6 +7,7 @@ from django.db import transaction
 
 from accounts.models import Team, User
 from accounts.roles import Permission
+from approvals.models import Request
 from audit.events import Kind
 from audit.log import record
 from provisioning.models import Tenancy
@@ -34,9 +35,16 @@ def check_may_set(user: User, team: Team) -> None:
 
 @transaction.atomic
 def add_level(
-    tenancy_id: int, *, service: str, meter: str, tier: str, by: User, now: datetime
+    tenancy_id: int,
+    *,
+    service: str,
+    meter: str,
+    tier: str,
+    by: User,
+    now: datetime,
+    request_id: int | None = None,
 ) -> ServiceLevel:
-    """Have a Service of a namespace measured from now on, and held against its tier.
+    """Have a Service of a namespace measured from now on, and held against its tier; the request is what it runs on.
 
     Whether there is such a Service is not asked: it may be made later, and its page says when nothing is known of it.
     Raises BadInput naming the field, NoRight, Conflict for one that is measured already, or one too many.
@@ -57,6 +65,8 @@ def add_level(
             code="is_leaving",
             field="tenancy",
         )
+    if request_id is not None:
+        _check_request(request_id, tenancy)
     mine = ServiceLevel.objects.filter(tenancy=tenancy)
     if mine.filter(service=service).exists():
         raise Conflict(
@@ -74,6 +84,7 @@ def add_level(
         service=service,
         meter=Meter(meter),
         tier=Tier(tier),
+        request_id=request_id,
         set_at=now,
         set_by=by,
     )
@@ -111,6 +122,15 @@ def remove_level(level_id: int, *, by: User) -> None:
     level.delete()
     level.pk = pk
     _record(Kind.SERVICE_LEVEL_REMOVED, level, by)
+
+
+def _check_request(request_id: int, tenancy: Tenancy) -> None:
+    if not Request.objects.filter(pk=request_id, tenancy=tenancy).exists():
+        raise BadInput(
+            "Name a request for something in this namespace, or none.",
+            code="no_such_request",
+            field="request",
+        )
 
 
 def _locked(level_id: int, *, by: User) -> ServiceLevel:

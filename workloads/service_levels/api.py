@@ -61,6 +61,11 @@ class ServiceLevelSerializer(OutputSerializer[Standing]):
     cluster = serializers.CharField(source="level.cluster.name")
     namespace = serializers.CharField(source="level.tenancy.namespace")
     service = serializers.CharField(source="level.service")
+    request = serializers.IntegerField(
+        source="level.request_id",
+        allow_null=True,
+        help_text="The number of the request for what it runs on; null where nobody said which.",
+    )
     meter = serializers.ChoiceField(
         source="level.meter",
         choices=meters.CHOICES,
@@ -147,6 +152,11 @@ class NewServiceLevelSerializer(PromiseSerializer):
         min_value=1, help_text="The namespace, by its id in `/api/v1/tenancies/`."
     )
     service = Text(max_length=63, help_text="The name of the Service.")
+    request = Integer(
+        min_value=1,
+        required=False,
+        help_text="The number of the request for what it runs on, in the same namespace.",
+    )
 
 
 class ServiceLevelEndpoint(Endpoint):
@@ -196,6 +206,7 @@ class ServiceLevelEndpoint(Endpoint):
                 service=wanted["service"],
                 meter=wanted["meter"],
                 tier=wanted["tier"],
+                request_id=wanted.get("request"),
                 by=self.caller,
                 now=timezone.now(),
             )

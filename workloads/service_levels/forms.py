@@ -1,6 +1,6 @@
 """What a person writes about a service level."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -18,6 +18,8 @@ TIERS = [
     )
     for tier in Tier
 ]
+# What the way to the form may have filled in.
+KNOWN = ("place", "service", "request")
 METERS = [(meter.value, f"{meter.label}: {meter.line}") for meter in Meter]
 
 
@@ -45,10 +47,21 @@ class ServiceForm(PromiseForm):
         max_length=63,
         help_text="As kubectl get services lists it in the namespace.",
     )
+    # The number of the request that it runs on, where somebody came from there.
+    request = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     field_order = ("place", "service", "tier", "meter")
 
-    def __init__(self, data: Any = None, *, places: Iterable[Tenancy]) -> None:
+    def __init__(
+        self,
+        data: Any = None,
+        *,
+        places: Iterable[Tenancy],
+        known: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(data)
+        self.initial = {
+            name: value for name, value in (known or {}).items() if name in KNOWN
+        }
         named = [(one.pk, f"{one.cluster.title}, {one.namespace}") for one in places]
         set_choices(self, "place", named)

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
+from approvals.models import Request
 from fleet.models import Cluster
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
@@ -40,6 +41,10 @@ class ServiceLevel(Row):
     service = models.CharField(max_length=63)
     meter = models.CharField(max_length=20, choices=meters.CHOICES)
     tier = models.CharField(max_length=20, choices=tiers.CHOICES)
+    # What was asked for to run it, if somebody came from there.
+    request = models.ForeignKey(
+        Request, models.PROTECT, null=True, related_name="service_levels"
+    )
     set_at = models.DateTimeField()
     set_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="+"

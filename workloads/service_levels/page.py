@@ -1,16 +1,20 @@
 """What the pages of service levels show."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
+from urllib.parse import urlencode
 
 from django import forms
 from django.urls import reverse
 
 from accounts.models import Team, User
+from approvals.models import Request
 from ui.parts import Badge, Cell, Columns, Fact, Figure, Link, Row
 from web.fields import set_choices
-from workloads.service_levels.actions import may_set
+from workloads.service_levels.actions import SERVICE, may_set
 from workloads.service_levels.budget import DAYS, Budget, Day, State
+from workloads.service_levels.models import ServiceLevel
 from workloads.service_levels.standing import Standing
 from workloads.service_levels.tiers import seconds
 
@@ -81,6 +85,33 @@ def add_links(user: User, team: Team | None, teams: Sequence[Team]) -> list[Link
     ]
 
 
+def add_link(asked: Request) -> str:
+    """The form that has a Service measured, with what is known of it from a request: where, perhaps its name."""
+    known = {
+        "place": asked.tenancy_id,
+        "service": service_of(str(asked.spec.get("model", ""))),
+        "request": asked.pk,
+    }
+    where = reverse("service-level-new", args=[asked.team.slug])
+    return f"{where}?{urlencode(known)}"
+
+
+def with_earlier(asked: Request) -> list[int]:
+    """A request and those that it goes on from, by their numbers."""
+    numbers = [asked.pk]
+    while asked.renews is not None and asked.renews.pk not in numbers:
+        asked = asked.renews
+        numbers.append(asked.pk)
+    return numbers
+
+
+def service_of(model: str) -> str:
+    """What the Service of a model is probably called: "mistral-7b" for "mistralai/Mistral-7B:v2"; else empty."""
+    name = model.rpartition("/")[2].partition(":")[0].lower()
+    found = re.sub("[^a-z0-9]+", "-", name)[:63].strip("-")
+    return found if SERVICE.fullmatch(found) else ""
+
+
 def listed(found: Sequence[Standing], *, is_filtered: bool) -> Listed:
     """The services with how many stand how."""
     states = [one.budget.state for one in found]
@@ -114,6 +145,7 @@ def one(standing: Standing) -> dict[str, Any]:
         },
         {"label": "Cluster", "text": level.cluster.title},
         {"label": "Namespace", "copyable": level.tenancy.namespace},
+        *_request(level),
         {"label": "Tier", "text": level.objective.title},
         {"label": "Counted by", "text": level.meter_label},
         {"label": "Counted until", "at": level.measured_until},
@@ -131,6 +163,14 @@ def one(standing: Standing) -> dict[str, Any]:
         "columns": DAY_COLUMNS,
         "rows": [_day(each, budget) for each in standing.days],
     }
+
+
+def _request(level: ServiceLevel) -> list[Fact]:
+    number = level.request_id
+    if number is None:
+        return []
+    href = reverse("request", args=[number])
+    return [{"label": "Runs on", "text": f"Request {number}", "href": href}]
 
 
 def badge(budget: Budget) -> Badge:

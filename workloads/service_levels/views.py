@@ -19,6 +19,7 @@ from accounts.current_user import (
 )
 from accounts.idempotency import new_key, once
 from accounts.models import Team, User
+from approvals.models import Request
 from provisioning.models import Tenancy
 from web.refusals import Refused
 from workloads.service_levels import actions, page
@@ -27,6 +28,8 @@ from workloads.service_levels.models import ServiceLevel
 from workloads.service_levels.standing import present_levels, standings
 
 FORM_METHODS = ("GET", "HEAD", "POST")
+# Of values that the form has under another name, or that nobody sees in it.
+SHOWN_AT = {"tenancy": "place", "request": "place"}
 
 
 @require_safe
@@ -62,6 +65,22 @@ def service_level(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "workloads/service_level.html", context)
 
 
+@require_safe
+def request_service_level(request: HttpRequest, pk: int) -> HttpResponse:
+    """From what somebody asked for to the service that runs on it, or to where it is measured from now on."""
+    user = visitor(request)
+    asked = get_object_or_404(
+        Request.objects.visible_to(user).select_related("team"), pk=pk
+    )
+    levels = present_levels(user).filter(request__in=page.with_earlier(asked))
+    found = [*levels.values_list("pk", flat=True)[:2]]
+    if len(found) == 1:
+        return redirect("service-level", found[0])
+    if not found and asked.tenancy_id and actions.may_set(user, asked.team):
+        return redirect(page.add_link(asked))
+    return redirect(page.of_team(asked.team))
+
+
 @require_http_methods(FORM_METHODS)
 def service_level_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Have another Service of the team measured."""
@@ -69,7 +88,7 @@ def service_level_new(request: HttpRequest, slug: str) -> HttpResponse:
     team = visible_team(user, slug)
     visitor_whom(request, lambda person: actions.check_may_set(person, team))
     places = Tenancy.objects.here().filter(team=team).select_related("cluster")
-    form = ServiceForm(sent(request), places=places)
+    form = ServiceForm(sent(request), places=places, known=request.GET.dict())
     status = 200
     if request.method == "POST":
         status = 422
@@ -77,7 +96,7 @@ def service_level_new(request: HttpRequest, slug: str) -> HttpResponse:
             try:
                 return redirect(_added(form.cleaned_data, user, team))
             except Refused as refusal:
-                status = add_refusal(form, refusal, shown_at={"tenancy": "place"})
+                status = add_refusal(form, refusal, shown_at=SHOWN_AT)
     context = {
         "team": team,
         "form": form,
@@ -140,6 +159,7 @@ def _added(values: dict[str, Any], user: User, team: Team) -> str:
             service=said["service"],
             meter=said["meter"],
             tier=said["tier"],
+            request_id=said["request"],
             by=user,
             now=timezone.now(),
         )
