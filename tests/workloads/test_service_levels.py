@@ -590,7 +590,7 @@ def test_more_than_a_histogram_can_tell_is_not_told_as_fast(
     look(6)
     assert Notice.objects.filter(kind=NoticeKind.SERVICE_LEVEL).exists() is is_told
     [found] = standings(ServiceLevel.objects.all(), now=AT + timedelta(minutes=7))
-    page = levels_page.one(found)
+    page = levels_page.one(found, viewer=served.ada)
     assert words in page["slow"]
     assert page["rows"][0]["cells"][-1] == f"over {last_bucket} s"
 
@@ -922,3 +922,22 @@ def test_a_service_runs_on_a_request_of_its_own_namespace() -> None:
 )
 def test_a_model_suggests_the_name_of_its_service(model: str, service: str) -> None:
     assert levels_page.service_of(model) == service
+
+
+@pytest.mark.django_db
+def test_who_can_name_the_prometheus_that_is_missing_is_led_there() -> None:
+    made = scene()
+    level = factories.service_level(made.tenancy, made.ada)
+    where = f"/capacity/service-levels/{level.pk}"
+    way = "/clusters/training/edit#id_prometheus"
+
+    assert way in hrefs(page_of(made.priya, where))
+    assert 'id="id_prometheus"' in page_of(made.priya, way.partition("#")[0])
+    assert way not in hrefs(page_of(made.ada, where))
+
+
+def page_of(person: User, where: str) -> str:
+    """A page as a person sees it."""
+    browser = Client()
+    browser.force_login(person)
+    return browser.get(where).text

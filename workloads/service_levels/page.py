@@ -9,6 +9,7 @@ from django import forms
 from django.urls import reverse
 
 from accounts.models import Team, User
+from accounts.roles import Permission
 from approvals.models import Request
 from ui.parts import Badge, Cell, Columns, Fact, Figure, Link, Row
 from web.fields import set_choices
@@ -134,8 +135,8 @@ def listed(found: Sequence[Standing], *, is_filtered: bool) -> Listed:
     }
 
 
-def one(standing: Standing) -> dict[str, Any]:
-    """A service with its figures and days."""
+def one(standing: Standing, *, viewer: User) -> dict[str, Any]:
+    """A service with its figures and days; `name_it` is where this person names the Prometheus that is missing."""
     level, budget = standing.level, standing.budget
     facts: list[Fact] = [
         {
@@ -157,12 +158,19 @@ def one(standing: Standing) -> dict[str, Any]:
         "badge": badge(budget),
         "advice": budget.state.advice,
         "unknown": standing.why_unknown,
+        "name_it": _name_it(level, viewer),
         "slow": _slow(budget),
         "figures": _figures(budget),
         "facts": facts,
         "columns": DAY_COLUMNS,
         "rows": [_day(each, budget) for each in standing.days],
     }
+
+
+def _name_it(level: ServiceLevel, viewer: User) -> str:
+    if level.cluster.prometheus or not viewer.may(Permission.MANAGE_CLUSTERS):
+        return ""
+    return f"{reverse('cluster-edit', args=[level.cluster.name])}#id_prometheus"
 
 
 def _request(level: ServiceLevel) -> list[Fact]:

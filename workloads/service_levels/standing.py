@@ -35,7 +35,8 @@ class Standing:
         """Why nothing, or nothing new, is known of it, with what helps; empty where it is measured."""
         level, cluster = self.level, self.level.cluster.title
         if not level.cluster.prometheus:
-            return f"No Prometheus of {cluster} is known to the portal. Ask a platform lead to name it."
+            lacking = f"No Prometheus of {cluster} is known to the portal."
+            return f"{lacking} A platform lead names it on the page of the cluster."
         if level.problem:
             return f"The Prometheus of {cluster} was not read: {level.problem}"
         since = level.measured_until or level.set_at

@@ -59,7 +59,7 @@ def service_level(request: HttpRequest, pk: int) -> HttpResponse:
     user, level = visitor(request), _visible(request, pk)
     [standing] = standings(ServiceLevel.objects.filter(pk=level.pk), now=timezone.now())
     context = {
-        **page.one(standing),
+        **page.one(standing, viewer=user),
         "may_set": actions.may_set(user, level.team),
     }
     return render(request, "workloads/service_level.html", context)
