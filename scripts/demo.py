@@ -1,10 +1,12 @@
 """The whole product on one machine: `make demo`. Ctrl-C ends all of it."""
 
 import argparse
+import json
 import signal
 import sys
 import threading
 import time
+from itertools import groupby
 from pathlib import Path
 
 import yaml
@@ -24,6 +26,27 @@ PEOPLE = (
 
 
 MIGRATIONS = sorted(ROOT.glob("*/migrations/[0-9]*.py"))
+# What docs/how-to/add-a-cluster.md has an administrator allow, for the portal's user of the sandbox.
+MONITORING = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: monitoring}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: quartermaster-metrics, namespace: monitoring}
+rules:
+  - apiGroups: [""]
+    resources: [services/proxy]
+    resourceNames: ["prometheus-operated:9090"]
+    verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: quartermaster-metrics, namespace: monitoring}
+subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: quartermaster}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: quartermaster-metrics}
+"""
 # While the hub is installed, nobody waits at the terminal.
 NOTEBOOKS_QUIET_SECONDS = 20.0
 
@@ -99,6 +122,7 @@ def start(demo: Demo, *, by_git: bool = False, say: Say = silent) -> None:
             ),
             ("the database", make_database),
             ("sample people, teams, prices", lambda: demo.manage(*seed)),
+            ("what services answer", lambda: serve(demo)),
             ("the worker and the web server", demo.start_worker_and_web),
             ("both answer", demo.wait_ready),
         ],
@@ -147,6 +171,19 @@ def prepare_cluster(admin_kubeconfig: str) -> None:
             # Under a name of their own: what the portal has written to is the portal's, or a finding (I9).
             client.apply(manifest, manager="kubectl")
     client.close()
+
+
+def serve(demo: Demo) -> None:
+    """Have the Prometheus of the sandbox tell of the sample services, and let the portal ask it."""
+    said = json.loads((demo.data / "traffic.json").read_text())
+    for name, each in groupby(said, key=lambda one: one.pop("cluster")):
+        admin = demo.sandbox["kubernetes"][name]["admin_kubeconfig"]
+        client = Cluster.from_kubeconfig(admin)
+        for manifest in yaml.safe_load_all(MONITORING):
+            client.apply(manifest, manager="kubectl")
+        for one in each:
+            client._json("POST", "/sandbox/traffic", body=one)
+        client.close()
 
 
 def announce(demo: Demo, seconds: float) -> None:

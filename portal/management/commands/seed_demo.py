@@ -1,5 +1,6 @@
 """Sample clusters, prices and teams for the demo; run again it adds nothing twice."""
 
+import json
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,7 +29,9 @@ from fleet.clusters.actions import DEFAULT_BORROW_PERCENT
 from fleet.models import Cluster, Flavor
 from notebooks.profile_desk import actions as profiles
 from onboarding.actions import Enrolment, Start, onboard
+from portal.management import sample_services
 from provisioning.clusters.observe import look_at
+from provisioning.models import Tenancy
 from workloads.template_desk.actions import keep as keep_template
 
 TENANT = "11111111-1111-4111-8111-111111111111"
@@ -40,6 +43,8 @@ CLUSTERS = (
     ("training-eastus", "Training, East US", "training"),
     ("dev-eastus", "Development, East US", "development"),
 )
+# Where services are measured (scripts.demo lets the portal ask it).
+PROMETHEUS = {"dev-eastus": "monitoring/prometheus-operated:9090"}
 # USD per GPU-hour: Azure pay-as-you-go of the node's size in East US divided by its GPUs, as of November 2026.
 FLAVORS = (
     ("training-eastus", "a100-80gb", "A100", 80, 8, "3.6700", "nvidia-a100"),
@@ -147,6 +152,9 @@ class Command(BaseCommand):
             _subscription(now=timezone.now())
         if not Team.objects.exists():
             _teams()
+        # The sandbox forgets it as it ends, so that every start tells it again.
+        said = json.dumps([*sample_services.traffic()])
+        (settings.ENV.data_dir / "traffic.json").write_text(said, encoding="utf-8")
 
 
 def _clusters() -> None:
@@ -161,6 +169,7 @@ def _clusters() -> None:
                 "kubeconfig": f"kubeconfig-{name}.yaml",
                 "borrow_percent": DEFAULT_BORROW_PERCENT,
                 "azure_id": _aks(name),
+                "prometheus": PROMETHEUS.get(name, ""),
             },
         )
     for cluster, name, product, memory, per_node, price, accelerator in FLAVORS:
@@ -373,6 +382,7 @@ def _teams() -> None:
         profile = profiles.save(text, by=priya, now=now).profile
         profiles.publish(profile.slug, by=priya)
     speech = Team.objects.get(name="Speech")
+    sample_services.add(Tenancy.objects.get(team=speech), by=priya, now=now)
     _rest_of_the_catalogue(vision.team, ada, now=now)
     model = _ask(
         speech,
