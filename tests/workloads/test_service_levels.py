@@ -941,3 +941,63 @@ def page_of(person: User, where: str) -> str:
     browser = Client()
     browser.force_login(person)
     return browser.get(where).text
+
+
+@pytest.mark.django_db
+def test_the_list_costs_the_same_who_leads_one_team_and_who_leads_five() -> None:
+    lead, queries = factories.person("Lena"), []
+    browser = Client()
+    browser.force_login(lead)
+    for number in range(5):
+        factories.join(factories.team(f"Team {number}"), lead, lead=True)
+        with CaptureQueriesContext(connection) as asked:
+            page = browser.get("/capacity/service-levels")
+        assert page.text.count("Measure a service of") >= number + 1
+        queries.append(len(asked))
+    assert queries[1:] == queries[1:2] * 4
+
+
+@pytest.mark.django_db
+def test_who_only_belongs_to_a_team_is_not_offered_to_measure_its_services() -> None:
+    made = scene()
+    assert "Measure a service of" not in page_of(made.ada, "/capacity/service-levels")
+    lead = lead_of(made.team)
+    assert "Measure a service of" in page_of(lead, "/capacity/service-levels")
+
+
+@pytest.mark.django_db
+def test_days_without_a_request_are_left_out_as_is_said() -> None:
+    tenancy, lead = somewhere()
+    level, today = level_in(tenancy, lead), timezone.now().astimezone(UTC).date()
+    level.days.create(day=today - timedelta(1), requests=0, failed=0)
+    level.days.create(day=today, requests=10, failed=0)
+    told = Caller(lead).get(f"service-levels/{level.pk}/").json()["days"]
+    assert [one["day"] for one in told] == [today.isoformat()]
+
+
+@pytest.mark.django_db
+def test_what_leads_were_told_stays_told_when_only_the_meter_changes() -> None:
+    tenancy, lead = somewhere()
+    level = level_in(tenancy, lead)
+    told = []
+    for meter, tier in (("program", "batch"), ("program", "real_time")):
+        ServiceLevel.objects.update(told=State.SPENT, told_slow=True)
+        changed = actions.change_level(
+            level.pk, meter=meter, tier=tier, by=lead, now=timezone.now()
+        )
+        told.append((changed.told, changed.told_slow))
+    assert told == [("spent", True), ("", False)]
+
+
+def test_what_prometheus_says_of_itself_can_be_kept(
+    served: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = promised(served)
+
+    def refused(*_: Any) -> str:
+        raise TemporaryError("Prometheus: \0 broken")
+
+    monkeypatch.setattr(measuring, "query", refused)
+    look(6)
+    level.refresh_from_db()
+    assert level.problem == "Prometheus:  broken"

@@ -106,9 +106,11 @@ def change_level(
     if level.meter != meter:
         # What another one knew of it says nothing of this one.
         level.seen_at, level.problem = None, ""
+    if level.tier != tier:
+        # What leads know was held against another promise.
+        level.told, level.told_slow = "", False
     level.meter, level.tier = Meter(meter), Tier(tier)
     level.set_at, level.set_by = now, by
-    level.told, level.told_slow = "", False
     level.save()
     _record(Kind.SERVICE_LEVEL_SET, level, by)
     return level

@@ -65,7 +65,7 @@ def _measure(cluster: Cluster, *, now: datetime) -> None:
             _count_all(cluster, meter, rows.select_related("tenancy"), now=now)
         except ConnectorError as error:
             # Of this meter alone: what Prometheus cannot count of one, it may count of the others.
-            rows.update(problem=error.message[:300])
+            rows.update(problem=error.message.replace("\0", "")[:300])
 
 
 def _count_all(

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.urls import reverse
 
-from accounts.models import Team, User
+from accounts.models import Membership, Team, User
 from accounts.roles import Permission
 from approvals.models import Request
 from ui.parts import Badge, Cell, Columns, Fact, Figure, Link, Row
@@ -73,8 +73,16 @@ def of_team(team: Team) -> str:
 
 def add_links(user: User, team: Team | None, teams: Sequence[Team]) -> list[Link]:
     """Where the person has another service measured: of the team that is chosen, or of each that they lead."""
-    own = {one.pk for one in user.teams}
-    open_to = [team] if team is not None else [one for one in teams if one.pk in own]
+    if team is not None:
+        open_to = [team] if may_set(user, team) else []
+    else:
+        led = user.memberships.filter(part=Membership.Part.LEAD)
+        own = set(
+            user.team_ids
+            if user.may(Permission.DECIDE_AS_PLATFORM)
+            else led.values_list("team", flat=True)
+        )
+        open_to = [one for one in teams if one.pk in own]
     return [
         {
             "label": f"Measure a service of {one.name}",
@@ -82,7 +90,6 @@ def add_links(user: User, team: Team | None, teams: Sequence[Team]) -> list[Link
             "icon": "plus",
         }
         for one in open_to
-        if may_set(user, one)
     ]
 
 

@@ -23,7 +23,7 @@ ORDER = (State.SPENT, State.FAST, State.UNKNOWN, State.FEW, State.WELL)
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """A service with its days, the newest first, and its budget."""
+    """A service with its budget, and the days on which it had requests, the newest first."""
 
     level: ServiceLevel
     days: Sequence[Day]
@@ -84,7 +84,7 @@ def standings(levels: ServiceLevelQuerySet, *, now: datetime) -> list[Standing]:
     standing = [
         Standing(
             level=level,
-            days=days[level.pk],
+            days=[one for one in days[level.pk] if one.requests],
             now=now,
             budget=budget_of(days[level.pk], level.objective, today=today),
         )
