@@ -210,6 +210,7 @@ def test_keys_that_somebody_switches_on_are_told(here: Models, client: Client) -
     client.force_login(here.scene.ada)
     assert "It has no keys." in client.get(page).content.decode()
     kept = here.azure.azure.state.get(here.accounts[0].id)
+    assert kept is not None
     kept["properties"]["disableLocalAuth"] = False
     here.azure.azure.state.put(kept)
     here.time.pass_(hours=2)
