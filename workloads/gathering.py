@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q
 
+from allocations.use.models import StoppedWork
 from fleet.models import Cluster as ClusterRow
 from provisioning.models import Tenancy
 from provisioning.pods import OVER
@@ -23,11 +24,21 @@ from workloads.listing import (
     by_name,
     in_order,
     queue_seen,
+    uid_of,
     work_of,
 )
 from workloads.models import ClusterObject
 from workloads.observed import Allocation as Held
-from workloads.observed import Cluster, Elsewhere, JobKey, Nodes, Queue, Viewer
+from workloads.observed import (
+    Cluster,
+    Elsewhere,
+    JobKey,
+    Nodes,
+    OpenRequest,
+    Queue,
+    Stop,
+    Viewer,
+)
 from workloads.own_work import POD, OwnWork, Place, own_work_in
 from workloads.queueing import by_queue
 from workloads.reading.limits import limits_of
@@ -247,6 +258,7 @@ class ClusterCopies:
                 **everywhere,
                 "history": self.histories.get(name),
                 "leaves_at": tenancy.leaves_at if tenancy else None,
+                "requests": {} if tenancy is None else self._asked_in(tenancy),
                 "is_queue_behind": tenancy is not None and not tenancy.is_settled,
             }
 
@@ -259,7 +271,34 @@ class ClusterCopies:
             },
             nodes=self.nodes,
             known=known_of_queue,
+            stops=self._stops(),
         )
+
+    def _stops(self) -> Mapping[str, Stop]:
+        """What the portal made inactive and is so still, by uid; a query where anything is inactive."""
+        inactive = [
+            uid_of(one)
+            for own in self.in_namespace.values()
+            for one in own["Workload"]
+            if not self.read(one).is_active
+        ]
+        if not inactive:
+            return {}
+        rows = StoppedWork.objects.filter(
+            tenancy__in=[*self.tenancies.values()], uid__in=inactive
+        )
+        return {
+            one.uid: Stop(one.asked_at, one.leftover.flavor.name)
+            for one in rows.select_related("leftover__flavor").order_by("asked_at")
+        }
+
+    def _asked_in(self, tenancy: Tenancy) -> Mapping[str, OpenRequest]:
+        """The first request for more of each flavor in a namespace that waits for an answer."""
+        return {
+            one.flavor: OpenRequest(one.number, one.gpus, one.who, one.since)
+            for one in reversed(self.known.requests)
+            if one.tenancy == tenancy.pk
+        }
 
     def _known_here(
         self, own: Mapping[tuple[str, str], OwnWork], shared: _Shared

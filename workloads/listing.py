@@ -24,6 +24,7 @@ from workloads.observed import (
     Queue,
     QuotaHolder,
     Slices,
+    Stop,
     TeamQueue,
     Workload,
 )
@@ -148,6 +149,8 @@ class Around:
     team_queues: Mapping[tuple[str, str], TeamQueue]
     nodes: Nodes
     known: Callable[[Queue | None], Mapping[str, Any]]
+    # What the portal made inactive, by the uid of its Workload.
+    stops: Mapping[str, Stop] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -331,6 +334,7 @@ def _facts(piece: Piece, around: Around, events: Events) -> Facts:
         pods=tuple([pod_of(one, events.get(_name(one), ())) for one in piece.pods]),
         events=_events_about(piece, workload, events),
         nodes=around.nodes,
+        stop=around.stops.get(uid_of(piece.workload)) if piece.workload else None,
         **around.known(queue),
     )
 
@@ -347,6 +351,11 @@ def _events_about(
 
 def _name(found: Object) -> str:
     return text(part(found, "metadata"), "name")
+
+
+def uid_of(found: Object) -> str:
+    """The uid of an object."""
+    return text(part(found, "metadata"), "uid")
 
 
 def _state(facts: Facts, why: Explanation) -> State:

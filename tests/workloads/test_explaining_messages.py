@@ -9,11 +9,11 @@ from tests.workloads.known import BEFORE, NOW, condition, waiting, why, workload
 from workloads.explanations import Action, Outlook
 from workloads.observed import (
     Allocation,
-    Approval,
     Elsewhere,
     JobKey,
     Node,
     Nodes,
+    OpenRequest,
     PodSet,
     Queue,
     Quota,
@@ -574,13 +574,14 @@ def test_more_than_the_cluster_has_is_never_and_asks_for_nothing() -> None:
 
 
 def test_a_request_for_more_that_waits_is_the_step_instead_of_another_one() -> None:
-    request = Approval("Grace Hopper", BEFORE, "17", 4)
-    found = why(waiting(LARGE), open_request=request)
+    request = OpenRequest(17, 4, "Grace Hopper", BEFORE)
+    found = why(waiting(LARGE), requests={"a100": request})
     assert (found.outlook, found.since) == (ESCALATE, BEFORE)
-    assert found.what.endswith("Your request for 4 more waits for Grace Hopper.")
+    assert found.what.endswith("Your team's request for 4 more waits for Grace Hopper.")
     assert found.step is not None
-    assert found.step.data == {"reference": "17"}
-    assert "waits for Grace Hopper" in why(waiting(FULL), open_request=request).do
+    assert found.step.data == {"request": 17}
+    assert "waits for Grace Hopper" in why(waiting(FULL), requests={"a100": request}).do
+    assert "waits for Grace" not in why(waiting(FULL), requests={"h100": request}).do
 
 
 def test_gpus_that_ended_or_begin_later_are_named() -> None:
@@ -653,20 +654,6 @@ def test_the_teams_own_queue_that_is_gone_is_not_the_jobs_mistake() -> None:
         team_queue=TeamQueue(name="gpus", cluster_queue="team-nlp"),
     )
     assert (found.code, found.outlook) == ("queue_missing", ESCALATE)
-
-
-def test_an_approval_is_named_with_its_request() -> None:
-    gate = waiting(
-        "Admission is gated by: portal.example.com/approval", "AdmissionGated"
-    )
-    since = NOW - timedelta(hours=3)
-    found = why(gate, approval=Approval("Grace Hopper", since, "17"))
-    assert (found.what, found.since) == (
-        "It waits for the approval of Grace Hopper.",
-        since,
-    )
-    assert found.step is not None
-    assert found.step.label == "Open request 17"
 
 
 def test_what_identifies_another_teams_job_is_not_quoted() -> None:

@@ -13,7 +13,6 @@ from workloads.explaining import explain, later
 from workloads.explanations import Action, Explanation, Outlook
 from workloads.observed import (
     Ahead,
-    Approval,
     Cluster,
     Condition,
     Event,
@@ -23,6 +22,7 @@ from workloads.observed import (
     Line,
     Node,
     Nodes,
+    OpenRequest,
     Pod,
     Queue,
     QuotaHolder,
@@ -124,8 +124,15 @@ ACTIVE = st.builds(
     TEXTS,
     TIMES,
 )
-APPROVALS = st.none() | st.builds(
-    Approval, st.just("Grace"), TIMES.map(lambda at: at or NOW), st.just("17")
+REQUESTS = st.dictionaries(
+    st.just("a100"),
+    st.builds(
+        OpenRequest,
+        st.just(17),
+        st.just(4),
+        st.just("Grace"),
+        TIMES.map(lambda at: at or NOW),
+    ),
 )
 FACTS = st.builds(
     Facts,
@@ -177,9 +184,8 @@ FACTS = st.builds(
     nodes=st.lists(
         st.builds(Node, name=st.just("n"), gpus=st.sampled_from([1, 8])), max_size=2
     ).map(Nodes),
-    approval=APPROVALS,
-    open_request=APPROVALS,
-    stop=st.none() | st.builds(Stop, st.just("Grace"), st.just(NOW)),
+    requests=REQUESTS,
+    stop=st.none() | st.builds(Stop, st.just(NOW), st.just("a100")),
     jobs=st.just({UID: OTHERS}),
     cluster=st.sampled_from(CLUSTERS),
     viewer=st.just(Viewer(frozenset({OWN.namespace}))),

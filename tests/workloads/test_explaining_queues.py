@@ -11,7 +11,6 @@ from workloads.explanations import Action, Outlook
 from workloads.listing import line_in
 from workloads.observed import (
     Ahead,
-    Approval,
     Check,
     Cluster,
     Condition,
@@ -271,9 +270,12 @@ def test_what_a_person_stopped_can_be_resumed() -> None:
     assert found.step.action == Action.RESUME
     known = why(
         workload(evicted("Deactivated"), is_active=False),
-        stop=Stop("Grace Hopper", BEFORE, "over the allocation"),
+        stop=Stop(BEFORE, "a100"),
     )
-    assert known.what == "Grace Hopper stopped it: over the allocation."
+    assert known.code == "stopped_by_portal"
+    assert "your team no longer holds the 8 × A100 that it used" in known.what
+    assert known.step is not None
+    assert known.step.data == {"flavor": "a100", "gpus": 8}
 
 
 @pytest.mark.parametrize(
@@ -399,21 +401,6 @@ def test_checks_after_the_quota_is_reserved(
     checks = (Check("budget", state, "none left", BEFORE), Check("other", "Ready"))
     found = why(workload(said, checks=checks))
     assert (found.code, found.outlook, found.since) == (code, outlook, BEFORE)
-
-
-def test_a_check_that_people_answer_names_them() -> None:
-    said = {
-        "QuotaReserved": condition(
-            "QuotaReserved", is_true=True, reason="QuotaReserved"
-        )
-    }
-    found = why(
-        workload(said, checks=(Check("budget", "Pending"),)),
-        approval=Approval("Grace Hopper", NOW, "17"),
-    )
-    assert found.what == (
-        "Its GPUs are set aside, and it waits for Grace Hopper, who answers for the check budget."
-    )
 
 
 def test_a_cluster_that_is_silent_says_since_when_whatever_was_known_last() -> None:

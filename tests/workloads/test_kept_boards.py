@@ -23,6 +23,8 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.roles import Permission, Role
 from allocations.models import Allocation
+from allocations.use.models import Leftover, StoppedWork
+from approvals.requests import actions as approvals
 from fleet.models import Cluster, Flavor
 from provisioning.clusters import health
 from provisioning.models import Tenancy
@@ -33,6 +35,7 @@ from tests.workloads.copying import Copying
 from web.counters import Breaker
 from workloads import kept_boards
 from workloads.board import TeamWork, work_of_team
+from workloads.explanations import Action
 from workloads.gathering import Explained, explained
 from workloads.listing import Work
 from workloads.models import Feed, FeedRevision
@@ -364,6 +367,54 @@ def test_a_priority_that_the_cluster_does_not_have_is_named(scene: Scene) -> Non
     assert "It names the priority urgent" in why.what
     mine.update(queue_priorities=["urgent"])
     assert scene.line(name="late").why.code == "not_queued"
+
+
+def test_a_request_for_more_that_waits_is_named_until_it_is_answered(
+    scene: Scene,
+) -> None:
+    scene.copying.put(scene.workload())
+    assert "Or ask for" in scene.line().why.do
+    request = factories.request(
+        scene.ada, scene.tenancy, Flavor.objects.get(), gpus=8, days=90
+    )
+    assert request.state == "waiting"
+    why = scene.line().why
+    assert "Your team's request for 8 more waits for platform leads." in why.do
+    assert why.step is not None
+    assert (why.step.action, why.step.data) == (
+        Action.OPEN_REQUEST,
+        {"request": request.pk},
+    )
+    approvals.withdraw(request.pk, by=scene.ada, now=timezone.now())
+    assert "Or ask for" in scene.line().why.do
+
+
+def test_what_the_portal_stopped_is_not_somebody_s_doing(scene: Scene) -> None:
+    inactive = scene.workload()
+    inactive["spec"]["active"] = False
+    scene.copying.put(inactive)
+    assert scene.line().why.code == "stopped_by_person"
+    held = factories.allocation(scene.ada, scene.tenancy, Flavor.objects.get(), gpus=2)
+    now = timezone.now()
+    usual: dict[str, Any] = {"tenancy": scene.tenancy, "gpus": 2}
+    left = Leftover.objects.create(
+        allocation=held, flavor=Flavor.objects.get(), since=now, look_at=now, **usual
+    )
+    StoppedWork.objects.create(
+        leftover=left,
+        uid="w-bert",
+        name="job-bert",
+        job="Job bert",
+        asked_at=now,
+        **usual,
+    )
+    # The copy changes once the cluster was told, which is after this was written down.
+    inactive["metadata"]["resourceVersion"] = "9"
+    inactive["status"]["conditions"][0]["reason"] = "Deactivated"
+    scene.copying.put(inactive)
+    why = scene.line().why
+    assert why.code == "stopped_by_portal"
+    assert "your team no longer holds the 2 × A100" in why.what
 
 
 def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing_anew(

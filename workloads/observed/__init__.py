@@ -16,9 +16,9 @@ from workloads.observed.queues import (
 )
 from workloads.observed.surroundings import (
     Allocation,
-    Approval,
     Cluster,
     Elsewhere,
+    OpenRequest,
     Stop,
     Viewer,
 )
@@ -37,7 +37,6 @@ from workloads.observed.work import (
 __all__ = [
     "Ahead",
     "Allocation",
-    "Approval",
     "Check",
     "Cluster",
     "Condition",
@@ -50,6 +49,7 @@ __all__ = [
     "Line",
     "Node",
     "Nodes",
+    "OpenRequest",
     "Pod",
     "PodSet",
     "Queue",

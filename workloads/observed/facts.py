@@ -14,9 +14,9 @@ from workloads.observed.queues import (
 )
 from workloads.observed.surroundings import (
     Allocation,
-    Approval,
     Cluster,
     Elsewhere,
+    OpenRequest,
     Stop,
     Viewer,
 )
@@ -29,10 +29,11 @@ class Facts:
 
     `parts` are the Jobs that the job made, such as those of a JobSet. `running` is what holds GPUs of the same queue.
     `jobs` finds a job by its uid (what a preemption names). `capacity` is what the cluster has or can add, by flavor.
-    `titles` are what people call a flavor. `open_request` asks for more GPUs for the team and is not answered yet. At
-    `leaves_at` the team's namespace leaves the cluster. `called` are the names that people gave to runs and notebooks,
-    by the namespace and the name on the cluster. `latest_start` is by when it starts unless other work goes first.
-    Where `is_queue_behind`, what the portal wants of the queue is not true on the cluster yet.
+    `titles` are what people call a flavor. `requests` are those for more GPUs in the same namespace that are not
+    answered yet, by flavor. `stop` is set where the portal made the job inactive. At `leaves_at` the team's namespace
+    leaves the cluster. `called` are the names that people gave to runs and notebooks, by the namespace and the name on
+    the cluster. `latest_start` is by when it starts unless other work goes first. Where `is_queue_behind`, what the
+    portal wants of the queue is not true on the cluster yet.
     """
 
     job: Job | None = None
@@ -47,8 +48,7 @@ class Facts:
     nodes: Nodes = field(default_factory=Nodes)
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocations: tuple[Allocation, ...] = ()
-    approval: Approval | None = None
-    open_request: Approval | None = None
+    requests: Mapping[str, OpenRequest] = field(default_factory=dict)
     stop: Stop | None = None
     elsewhere: tuple[Elsewhere, ...] = ()
     jobs: Mapping[str, JobKey] = field(default_factory=dict)

@@ -18,13 +18,13 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
-    """An answer that people owe: `who` are their names or their role, `reference` is the request's number."""
+class OpenRequest:
+    """A request of the team for more GPUs that waits: `who` has to answer it, as their names or their role."""
 
+    number: int
+    gpus: int
     who: str
     since: datetime
-    reference: str = ""
-    gpus: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,10 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Who made the job inactive, and why, where the portal knows."""
+    """When the portal made a job inactive, as its team holds no more of the flavor's GPUs that it used."""
 
-    who: str
     at: datetime
-    why: str = ""
+    flavor: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

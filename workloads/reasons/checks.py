@@ -54,26 +54,12 @@ def _retry(check: Check, facts: Facts, clock: Clock) -> Answer:
 
 
 def _pending(check: Check, facts: Facts, clock: Clock) -> Answer:
-    approval = facts.approval
-    who = (
-        f"{approval.who}, who answers for the check {check.name}"
-        if approval
-        else f"the check {check.name}"
-    )
-    step = None
-    if approval is not None and approval.reference:
-        step = Step(
-            Action.OPEN_REQUEST,
-            f"Open request {approval.reference}",
-            {"reference": approval.reference},
-        )
     return Answer(
         code="awaits_check",
         outlook=Outlook.ESCALATE,
-        what=f"Its GPUs are set aside, and it waits for {who}.",
+        what=f"Its GPUs are set aside, and it waits for the check {check.name}.",
         do="Remind them if it is urgent: GPUs stand idle for it meanwhile.",
-        since=approval.since if approval else check.since,
-        step=step,
+        since=check.since,
         detail=check.message,
     )
 

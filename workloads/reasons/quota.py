@@ -1,7 +1,7 @@
 """What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
 
 from workloads.explanations import Action, Answer, Outlook, Step
-from workloads.observed import Allocation, Facts, Quota
+from workloads.observed import Allocation, Facts, OpenRequest, Quota
 from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN, no_fit
@@ -12,6 +12,7 @@ from workloads.reasons.words import (
     display_name,
     larger_than,
     never_more,
+    open_request,
     request_more,
     use_elsewhere,
     waits_for,
@@ -62,9 +63,9 @@ def _full(cause: Cause, facts: Facts) -> Answer:
     )
     if step is not None:
         do += " Or run it where GPUs are free now."
-    elif facts.open_request is not None:
-        do += f" Your request for more waits for {facts.open_request.who}."
-        step = request_more(facts.open_request.gpus, cause.flavor, facts)
+    elif (asked := facts.requests.get(cause.flavor)) is not None:
+        do += f" {_asked_already(asked)}"
+        step = open_request(asked)
     elif (
         (more := whole(cause.missing))
         and is_gpu(cause.resource)
@@ -81,6 +82,10 @@ def _full(cause: Cause, facts: Facts) -> Answer:
         step=step,
         detail=cause.message,
     )
+
+
+def _asked_already(asked: OpenRequest) -> str:
+    return f"Your team's request for {asked.gpus} more waits for {asked.who}."
 
 
 def _or_stop(cause: Cause, facts: Facts) -> str:
@@ -173,14 +178,14 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
             step=use_elsewhere(facts) or _edit(maximum),
             detail=cause.message,
         )
-    if facts.open_request is not None:
+    if (asked := facts.requests.get(cause.flavor)) is not None:
         return Answer(
             code="request_open",
             outlook=Outlook.ESCALATE,
-            what=f"{what} Your request for {facts.open_request.gpus} more waits for {facts.open_request.who}.",
+            what=f"{what} {_asked_already(asked)}",
             do="Remind them, or run it with fewer GPUs.",
-            since=facts.open_request.since,
-            step=request_more(facts.open_request.gpus, cause.flavor, facts),
+            since=asked.since,
+            step=open_request(asked),
             detail=cause.message,
         )
     return Answer(

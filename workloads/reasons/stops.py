@@ -8,7 +8,7 @@ from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
 from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
-from workloads.reasons.words import display_name
+from workloads.reasons.words import display_name, request_more
 
 JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
 REJECTED = re.compile(r'AdmissionCheck in Rejected state: "([^"]*)"(?: \((.*)\))?')
@@ -50,7 +50,7 @@ def inactive(facts: Facts, clock: Clock) -> Answer | None:
         return None
     since = condition.since if condition else None
     if facts.stop is not None:
-        return _by(facts.stop, since)
+        return _by_portal(facts.stop, workload, facts, since)
     return Answer(
         code="stopped_by_person",
         outlook=Outlook.CHANGE,
@@ -279,13 +279,15 @@ def _resumed(condition: Condition) -> Answer:
     )
 
 
-def _by(stop: Stop, since: datetime | None) -> Answer:
-    why = f": {stop.why}" if stop.why else ""
+def _by_portal(
+    stop: Stop, workload: Workload, facts: Facts, since: datetime | None
+) -> Answer:
+    used = f"{workload.gpus} × {facts.title(stop.flavor)}"
     return Answer(
         code="stopped_by_portal",
         outlook=Outlook.CHANGE,
-        what=f"{stop.who} stopped it{why}.",
-        do="Resume it when the cause is gone: it goes back into the line.",
+        what=f"The portal stopped it: your team no longer holds the {used} that it used.",
+        do="Ask for them again, and run it again then. Its job is kept until you delete it.",
         since=since or stop.at,
-        step=Step(Action.RESUME, "Resume it"),
+        step=request_more(workload.gpus, stop.flavor, facts),
     )

@@ -149,23 +149,12 @@ def gated(facts: Facts, clock: Clock) -> Answer | None:
     condition = _not_reserved(facts.workload)
     if condition is None or not _gates(condition):
         return None
-    approval = facts.approval
-    step = None
-    if approval is not None and approval.reference:
-        step = Step(
-            Action.OPEN_REQUEST,
-            f"Open request {approval.reference}",
-            {"reference": approval.reference},
-        )
     return Answer(
         code="awaits_approval",
         outlook=Outlook.ESCALATE,
-        what=f"It waits for the approval of {approval.who}."
-        if approval
-        else "It waits for an approval.",
+        what="It waits for an approval.",
         do="Remind them if it is urgent: it goes into the line once they approve.",
-        since=approval.since if approval else condition.since,
-        step=step,
+        since=condition.since,
         detail=condition.message,
     )
 

@@ -6,7 +6,7 @@ from fleet.names import profile_of, slice_words
 from provisioning.desired.quantities import counted
 from ui.amounts import gpus
 from workloads.explanations import Action, Step
-from workloads.observed import Elsewhere, Facts, JobKey, Slices, by_profile
+from workloads.observed import Elsewhere, Facts, JobKey, OpenRequest, Slices, by_profile
 from workloads.reading.values import is_gpu
 
 ANOTHER = "a job of another team"
@@ -145,14 +145,16 @@ def _elsewhere(facts: Facts) -> Elsewhere | None:
     )
 
 
+def open_request(asked: OpenRequest) -> Step:
+    """The step to a request for more GPUs that is sent already."""
+    label = f"Open request {asked.number}"
+    return Step(Action.OPEN_REQUEST, label, {"request": asked.number})
+
+
 def request_more(count: int, flavor: str, facts: Facts) -> Step:
     """The step to a request for more GPUs, or to the one that is already sent."""
-    if facts.open_request is not None and facts.open_request.reference:
-        return Step(
-            Action.OPEN_REQUEST,
-            f"Open request {facts.open_request.reference}",
-            {"reference": facts.open_request.reference},
-        )
+    if (asked := facts.requests.get(flavor)) is not None:
+        return open_request(asked)
     return Step(
         Action.REQUEST_GPUS, f"Ask for {count} more", {"flavor": flavor, "gpus": count}
     )

@@ -44,6 +44,8 @@ def link_of(
             if flavor in flavors
             else ""
         )
+    elif step.action is Action.OPEN_REQUEST:
+        href = reverse("request", args=[step.data["request"]])
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
     return {"label": step.label, "href": href} if href else None
