@@ -387,6 +387,15 @@ class Cluster(Row):
             None,
         )
 
+    @property
+    def labels_jobs(self) -> bool:
+        """Whether each new job without a queue is put into that of its namespace, as far as was seen."""
+        lacks = any(
+            each.part == "Kueue's settings" and each.state != "good"
+            for each in self.seen_parts
+        )
+        return not self.has_volcano and not lacks
+
     def announces(self, now: datetime) -> str:
         """What its teams read now, a maintenance first; empty for nothing."""
         until, maintenance = self.announced_until, self.maintenance(now)

@@ -173,10 +173,35 @@ def test_probes_ask_paths_that_exist_without_naming_a_host() -> None:
     probes = [
         web[f"{each}Probe"]["httpGet"] for each in ("startup", "readiness", "liveness")
     ]
-    assert [one["path"] for one in probes] == ["/healthz", "/readyz", "/healthz"]
+    assert [one["path"] for one in probes] == ["/healthz"] * 3
     for one in probes:
         assert resolve(one["path"]).func is not None
         assert one.keys() == {"path", "port"}
+
+
+def test_what_only_waits_or_keeps_the_time_sees_no_credentials() -> None:
+    few = {"tmp", "secrets", "ca"}
+    for name, one in every_container():
+        if name.endswith(("/wait-for-migrations", "/beat")):
+            assert {each["name"] for each in one["volumeMounts"]} == few, name
+    template = named("Deployment", "beat")["spec"]["template"]
+    assert not [each for each in template["metadata"]["labels"] if "azure" in each]
+
+
+def test_the_portal_shares_no_namespace_with_the_accounts_it_calls_a_cluster_by() -> (
+    None
+):
+    """Either would take the other's labels away, and whoever may make pods there may run as the account."""
+    provisioner = (ROOT / "deploy/kubernetes/provisioner.yaml").read_text()
+    theirs = {
+        one["metadata"]["name"]
+        for one in yaml.safe_load_all(provisioner)
+        if one["kind"] == "Namespace"
+    }
+    [ours] = [one for one in EVERYTHING if one["kind"] == "Namespace"]
+    name = ours["metadata"]["name"]
+    assert name not in theirs
+    assert listed(BASE)["namespace"] == listed(EXAMPLE)["namespace"] == name
 
 
 def test_redis_runs_as_with_compose_and_only_the_portal_calls_it() -> None:

@@ -318,6 +318,7 @@ class ClusterCopies:
                 maintenance=self.row.last_maintenance,
                 queues_down_since=self.row.queues_down_since,
                 priorities=_known(self.row.queue_priorities),
+                labels_jobs=self.row.labels_jobs,
             ),
             "viewer": shared.viewer,
             # Who made another one stop is known where it is in a queue of the team.

@@ -115,6 +115,7 @@ class TeamContext:
                     one.cluster.last_maintenance,
                     one.cluster.queues_down_since,
                     one.cluster.queue_priorities,
+                    one.cluster.labels_jobs,
                     one.is_known,
                     one.silent_since,
                 )

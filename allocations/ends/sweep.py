@@ -53,11 +53,15 @@ def sweep(now: datetime) -> int:
         Brake.objects.open().filter(clock__lte=now).update(
             answer=Brake.Answer.PASSED, answered_at=now
         )
+    trouble: list[Exception] = []
     try:
         # Machines that are booked from an end on go on: they are taken over before they would be released.
         for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))
-    finally:
-        ended = sum(for_each([*free, *rest], partial(expire, now=now)))
+    except Exception as error:
+        trouble.append(error)
+    ended = sum(for_each([*free, *rest], partial(expire, now=now)))
+    if trouble:
+        raise trouble[0]
     return ended
 
 

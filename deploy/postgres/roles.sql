@@ -17,10 +17,19 @@ FROM unnest(ARRAY['quartermaster_owner', 'quartermaster_app']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name)
 \gexec
 
-ALTER ROLE quartermaster_owner
-    LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD :'owner_password';
-ALTER ROLE quartermaster_app
-    LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD :'app_password';
+ALTER ROLE quartermaster_owner LOGIN PASSWORD :'owner_password';
+ALTER ROLE quartermaster_app LOGIN PASSWORD :'app_password';
+
+-- A new role may do nothing of this. What one of before may only a superuser can take away, which the administrator of a
+-- hosted PostgreSQL is not; it has to be a member of the owner to give it the database.
+SELECT rolsuper AS is_superuser FROM pg_roles WHERE rolname = current_user
+\gset
+\if :is_superuser
+ALTER ROLE quartermaster_owner NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
+ALTER ROLE quartermaster_app NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS;
+\else
+GRANT quartermaster_owner TO CURRENT_USER;
+\endif
 
 SELECT format('ALTER DATABASE %I OWNER TO quartermaster_owner', current_database())
 \gexec

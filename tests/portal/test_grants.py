@@ -25,14 +25,16 @@ def address(server: Postgres, login: str) -> str:
     return f"postgresql://{login}@127.0.0.1:{server.port}/{DATABASE}"
 
 
-def make_roles(server: Postgres) -> subprocess.CompletedProcess[str]:
-    """What an administrator does once."""
+def make_roles(
+    server: Postgres, administrator: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What an administrator does once; a superuser unless another address is given."""
     secrets = {"POSTGRES_OWNER_PASSWORD": "it's", "POSTGRES_APP_PASSWORD": "second"}
     command = [
         program("psql"),
         "--quiet",
         "--dbname",
-        server.dsn(DATABASE),
+        administrator or server.dsn(DATABASE),
         "--file",
         str(ROLES),
     ]
@@ -75,6 +77,17 @@ def server() -> Iterator[Postgres]:
         assert "only adds to" in said
         assert "audit_event" in said
         yield server
+
+
+def test_an_administrator_who_is_no_superuser_makes_the_logins() -> None:
+    """As the one of a hosted PostgreSQL: it may make logins, and owns the database."""
+    with lent(Postgres) as hosted:
+        hosted.execute("CREATE ROLE administrator LOGIN CREATEROLE CREATEDB")
+        hosted.execute(f"CREATE DATABASE {DATABASE} OWNER administrator")
+        make_roles(hosted, address(hosted, "administrator"))
+        make_roles(hosted, address(hosted, "administrator"))
+        ended, said = manage(hosted, "migrate", "--noinput")
+        assert ended == 0, said
 
 
 @contextmanager

@@ -337,7 +337,9 @@ def job(**fields: object) -> Job:
 
 
 def test_a_job_without_workload_says_why() -> None:
-    no_label = why(None, job=job(queue=""))
+    labels = Cluster(labels_jobs=True)
+    no_label = why(None, job=job(queue=""), cluster=labels)
+    assert why(None, job=job(queue="")).code == "not_queued"
     assert (no_label.code, no_label.outlook, no_label.since) == (
         "no_queue",
         CHANGE,
@@ -346,6 +348,7 @@ def test_a_job_without_workload_says_why() -> None:
     suspended = why(
         None,
         job=job(queue="", is_suspended=True),
+        cluster=labels,
     )
     assert (
         suspended.what

@@ -52,7 +52,10 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
-    """The cluster as a whole; `priorities` are the names of those that its queues know, None where nobody knows."""
+    """The cluster as a whole; `priorities` are the names of those that its queues know, None where nobody knows.
+
+    Where it `labels_jobs`, each new job that names no queue is put into that of its namespace.
+    """
 
     title: str = "The cluster"
     silent_since: datetime | None = None
@@ -60,6 +63,7 @@ class Cluster:
     maintenance: Maintenance | None = None
     queues_down_since: datetime | None = None
     priorities: frozenset[str] | None = None
+    labels_jobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

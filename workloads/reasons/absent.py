@@ -95,7 +95,7 @@ def unseen(facts: Facts, clock: Clock) -> Answer | None:
     return (
         _queues_down(facts)
         or _unknown_priority(facts.job, facts)
-        or _without_queue(facts.job)
+        or _without_queue(facts.job, facts)
         or _not_looked_at(facts.job, facts, clock)
     )
 
@@ -148,9 +148,9 @@ def _unknown_priority(job: Job, facts: Facts) -> Answer | None:
     )
 
 
-def _without_queue(job: Job) -> Answer | None:
-    # Kueue writes the label of the namespace's queue on each new job that has none: this one came when it could not.
-    if job.queue:
+def _without_queue(job: Job, facts: Facts) -> Answer | None:
+    # A job without one came when it could not be put into its namespace's.
+    if job.queue or not facts.cluster.labels_jobs:
         return None
     suspended = job.is_suspended is True
     return Answer(

@@ -12,6 +12,9 @@ from django.db import connections, transaction
 from portal import env
 from portal.postgres.grants import TooPowerful, grant
 
+# Of whoever migrates, until that connection is closed.
+LOCK = 2_026_113_001
+
 
 class Command(migrate.Command):
     """Django's own command, unless `QM_MIGRATE_DATABASE_URL` names another login."""
@@ -24,6 +27,9 @@ class Command(migrate.Command):
             return
         app_login = settings.DATABASES["default"]["USER"]
         with _signed_in(address.get_secret_value()):
+            # Where two are started at once, as by a node that is drained, the second waits and finds nothing to do.
+            with connections["default"].cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
             super().handle(*args, **options)
             try:
                 with transaction.atomic():
