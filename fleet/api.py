@@ -188,7 +188,8 @@ class PartSerializer(serializers.Serializer[Any]):
     health = serializers.ChoiceField(choices=["good", "bad", "waiting"], source="state")
     words = serializers.CharField()
     since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when each look has found it so; null if unknown."
+        allow_null=True,
+        help_text="Since when each look has found it so; null if unknown.",
     )
 
 
