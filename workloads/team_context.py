@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, FilteredRelation, Q
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Q, QuerySet
 
 from accounts.models import Team
 from approvals.models import Request
@@ -130,10 +130,11 @@ class TeamContext:
 
 
 def context_of(team: Team, *, sees_all: bool, now: datetime) -> TeamContext:
-    """What the portal knows of a team's work; four queries, and a fifth one where requests of it wait."""
+    """What the portal knows of a team's work; three queries, and two more where it waits for more GPUs."""
     rows = (
         Tenancy.objects.present()
         .filter(team=team)
+        .annotate(asks=Exists(_waiting().filter(tenancy=OuterRef("pk"))))
         .select_related("cluster", "team")
         .order_by("pk")
     )
@@ -151,20 +152,21 @@ def context_of(team: Team, *, sees_all: bool, now: datetime) -> TeamContext:
         revisions=revisions,
         flavors=flavors,
         allocations=allocations,
-        requests=_requests(team),
+        requests=_requests(team) if any(vars(one)["asks"] for one in tenancies) else [],
         sees_all=sees_all,
+    )
+
+
+def _waiting() -> QuerySet[Request]:
+    """Requests for GPUs beyond what is held that nobody has answered."""
+    return Request.objects.filter(
+        state=State.WAITING, renews=None, flavor__isnull=False
     )
 
 
 def _requests(team: Team) -> list[RequestKnown]:
     """What a team asked for beyond what it holds and nobody has answered, the oldest first."""
-    rows = Request.objects.filter(
-        team=team,
-        state=State.WAITING,
-        renews=None,
-        tenancy__isnull=False,
-        flavor__isnull=False,
-    )
+    rows = _waiting().filter(team=team, tenancy__isnull=False)
     return [
         RequestKnown(
             number=one.pk,

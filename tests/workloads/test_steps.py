@@ -70,7 +70,7 @@ def test_free_gpus_of_another_kind_are_one_click_away(
     factories.allocation(watched.ada, watched.tenancy, h100, gpus=2)
     assert look_at(watched.cluster.pk, now=timezone.now)
     reconcile.reconcile(watched.tenancy.pk, now=timezone.now)
-    label = "Use 2 × H100 on training: free now"
+    label = "Use 2 × H100 on Training: free now"
     until_explained(waiting, label)
     for address in (f"/runs/{waiting.pk}", f"/teams/{watched.team.slug}/work"):
         href = links(watched.ada, address)[label]

@@ -37,7 +37,7 @@ SOON = timedelta(seconds=1)
 RETRIES = Backoff(timedelta(seconds=2), timedelta(seconds=30))
 # What the API server will say again, however often it is asked.
 # A right, a quota and a namespace may still come.
-FINAL = frozenset({"invalid", "denied", "bad_request", "unknown_kind"})
+FINAL = frozenset({"invalid", "denied", "bad_request", "unknown_kind", "follows_git"})
 PARKED = (
     f"{MAX_UNFINISHED} tries in a row ended the portal's worker. Platform leads were told and find the reason in the "
     "workers' logs. Stop the run, and submit it again when they have seen to it."
@@ -99,7 +99,7 @@ def look_after(run_id: int, *, now: Clock) -> bool:
 def _refuse_following_git(run: Run) -> None:
     """Raise PermanentError where the cluster has come to follow Git since the run was submitted, as by a long wait."""
     if not run.cluster.is_written_to:
-        raise PermanentError(follows_git_words(run.cluster.title), code="denied")
+        raise PermanentError(follows_git_words(run.cluster.title), code="follows_git")
 
 
 def _send(lease: Lease[Run], client: Cluster, now: Clock) -> None:
