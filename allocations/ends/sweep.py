@@ -1,5 +1,6 @@
 """Ending everything that has reached its date, unless so much would end at once that the clock may be wrong."""
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
@@ -53,15 +54,12 @@ def sweep(now: datetime) -> int:
         Brake.objects.open().filter(clock__lte=now).update(
             answer=Brake.Answer.PASSED, answered_at=now
         )
-    trouble: list[Exception] = []
-    try:
+    steps: tuple[Callable[[], int], ...] = (
         # Machines that are booked from an end on go on: they are taken over before they would be released.
-        for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))
-    except Exception as error:
-        trouble.append(error)
-    ended = sum(for_each([*free, *rest], partial(expire, now=now)))
-    if trouble:
-        raise trouble[0]
+        lambda: len(for_each(bookings.to_go_on(now), partial(bookings.begin, now=now))),
+        lambda: sum(for_each([*free, *rest], partial(expire, now=now))),
+    )
+    _, ended = for_each(steps, lambda step: step())
     return ended
 
 
