@@ -57,13 +57,10 @@ def controller(cluster: Cluster) -> Manifest | None:
 
 def priorities(cluster: Cluster) -> list[str] | None:
     """The names of the priorities that its queues know; None without the right to list them."""
-    try:
-        found = cluster.list((f"{GROUP}/{VERSION}", "WorkloadPriorityClass"))
-    except PermanentError as error:
-        if error.code != "forbidden":
-            raise
-        return None
-    return sorted(one["metadata"]["name"] for one in found)
+    found = releases.unless_forbidden(
+        lambda: cluster.list((f"{GROUP}/{VERSION}", "WorkloadPriorityClass"))
+    )
+    return None if found is None else sorted(one["metadata"]["name"] for one in found)
 
 
 def settings_text(cluster: Cluster) -> str | None:

@@ -1,13 +1,15 @@
 """Which release of something a cluster runs, and how it is set up, as far as the portal may look."""
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import yaml
 
 from connectors.errors import PermanentError
 from connectors.kubernetes import Cluster, Manifest
 
+T = TypeVar("T")
 NUMBERS = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})", re.ASCII)
 
 
@@ -40,12 +42,14 @@ def release_in(deployment: Manifest | None) -> str:
 
 def deployment_of(cluster: Cluster, name: str, namespace: str) -> Manifest | None:
     """A Deployment; None when there is none of this name, or without the right to see it."""
-    return _seen(cluster, ("apps/v1", "Deployment"), name, namespace)
+    return unless_forbidden(
+        lambda: cluster.get(("apps/v1", "Deployment"), name, namespace)
+    )
 
 
 def settings_in(cluster: Cluster, name: str, namespace: str, key: str) -> str | None:
     """A file of a ConfigMap; None when there is none, or without the right to see it."""
-    found = _seen(cluster, ("v1", "ConfigMap"), name, namespace)
+    found = unless_forbidden(lambda: cluster.get(("v1", "ConfigMap"), name, namespace))
     text = (found or {}).get("data", {}).get(key)
     return text if isinstance(text, str) else None
 
@@ -59,13 +63,11 @@ def mapping_in(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _seen(
-    cluster: Cluster, ref: tuple[str, str], name: str, namespace: str
-) -> Manifest | None:
+def unless_forbidden(ask: Callable[[], T]) -> T | None:
+    """What a cluster answers; None without the right to ask it: what is known without has to do then."""
     try:
-        return cluster.get(ref, name, namespace)
+        return ask()
     except PermanentError as error:
-        # What is served, or what is known without it, has to do then.
         if error.code != "forbidden":
             raise
         return None

@@ -99,8 +99,8 @@ def settings_lacking(text: str) -> list[str]:
 
 def guards_missing(cluster: Cluster) -> list[str] | None:
     """What of deploy/kubernetes/volcano-guards.yaml is not there; None without the right to see it."""
-    try:
-        return [
+    return releases.unless_forbidden(
+        lambda: [
             f"{kind} {name}"
             for name in GUARDS
             for kind in (
@@ -109,10 +109,7 @@ def guards_missing(cluster: Cluster) -> list[str] | None:
             )
             if cluster.get((ADMISSION, kind), name) is None
         ]
-    except PermanentError as error:
-        if error.code != "forbidden":
-            raise
-        return None
+    )
 
 
 def _actions(settings: dict[str, Any]) -> set[str]:
