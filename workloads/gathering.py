@@ -24,7 +24,6 @@ from workloads.listing import (
     by_name,
     in_order,
     queue_seen,
-    uid_of,
     work_of,
 )
 from workloads.models import ClusterObject
@@ -48,7 +47,7 @@ from workloads.reading.queues import (
     quota_holders_of,
     team_queue_of,
 )
-from workloads.reading.values import Object, namespaced_name, part, text
+from workloads.reading.values import Object, namespaced_name, part, text, uid_of
 from workloads.reading.waits import waits_of
 from workloads.reading.work import Read, read_once
 from workloads.reasons.clock import Clock
@@ -295,7 +294,7 @@ class ClusterCopies:
     def _asked_in(self, tenancy: Tenancy) -> Mapping[str, OpenRequest]:
         """The first request for more of each flavor in a namespace that waits for an answer."""
         return {
-            one.flavor: OpenRequest(one.number, one.gpus, one.who, one.since)
+            one.flavor: one.asked
             for one in reversed(self.known.requests)
             if one.tenancy == tenancy.pk
         }

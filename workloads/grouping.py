@@ -16,6 +16,7 @@ from workloads.reading.values import (
     slices_in,
     slices_of_pods_in,
     text,
+    uid_of,
     whole,
 )
 from workloads.reading.work import Read, key_of, workload_of
@@ -91,12 +92,12 @@ def pieces_of(
 
     Pods without a GPU that something else keeps running are left out: a web server is no work of this kind.
     """
-    by_uid = {_uid(job): job for job in jobs}
+    by_uid = {uid_of(job): job for job in jobs}
     found: dict[str, Piece] = {}
     by_workload: dict[str, Piece] = {}
     for one in workloads:
         key = read(one).key
-        piece = found.setdefault(key.uid or _uid(one), Piece(key, read=read))
+        piece = found.setdefault(key.uid or uid_of(one), Piece(key, read=read))
         # Of two for one owner (it was evicted and made anew) the newer one counts.
         if piece.workload is None or _age(one) > _age(piece.workload):
             piece.workload = one
@@ -127,7 +128,7 @@ def _piece_of_pod(
             return by_workload[marked]
     owner = _owner(pod)
     if owner is None:
-        return found.setdefault(_uid(pod), Piece(_key(pod)))
+        return found.setdefault(uid_of(pod), Piece(_key(pod)))
     uid = text(owner, "uid")
     above = _owner(jobs[uid]) if uid in jobs else None
     if above is not None and text(above, "uid") in found:
@@ -160,10 +161,6 @@ def _key(found: Object) -> JobKey:
         text(found, "kind"),
         text(meta, "uid"),
     )
-
-
-def _uid(found: Object) -> str:
-    return text(part(found, "metadata"), "uid")
 
 
 def _age(found: Object) -> str:

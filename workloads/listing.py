@@ -31,7 +31,7 @@ from workloads.observed import (
 from workloads.reading.limits import NO_LIMITS, TimeLimits
 from workloads.reading.pods import pod_of
 from workloads.reading.queues import queue_of, quota_holders_of
-from workloads.reading.values import Object, part, text
+from workloads.reading.values import Object, part, text, uid_of
 from workloads.reading.work import Read, job_of, workload_of
 from workloads.reasons.latest_starts import Change, entry_of, latest_starts
 from workloads.reasons.sources import NEVER_FETCHED
@@ -351,11 +351,6 @@ def _events_about(
 
 def _name(found: Object) -> str:
     return text(part(found, "metadata"), "name")
-
-
-def uid_of(found: Object) -> str:
-    """The uid of an object."""
-    return text(part(found, "metadata"), "uid")
 
 
 def _state(facts: Facts, why: Explanation) -> State:

@@ -19,6 +19,7 @@ from workloads.reading.values import (
     namespaced_name,
     part,
     text,
+    uid_of,
     whole,
 )
 from workloads.reading.work import Read, key_of, workload_of
@@ -146,7 +147,7 @@ def line_of_queue(
     What may be stopped is what Kueue takes back first: lowest priority and newest, until nothing is borrowed.
     """
     pods = pods or {}
-    by_uid = {text(part(one, "metadata"), "uid"): one for one in workloads}
+    by_uid = {uid_of(one): one for one in workloads}
     work = running(workloads)
     shares = _shares(queue, work)
     stopped = {
@@ -181,7 +182,7 @@ def pods_by_workload(
 ) -> PodsOf:
     """The pods of each Workload of one namespace, by its uid."""
     return {
-        text(part(one.workload, "metadata"), "uid"): one.pods
+        uid_of(one.workload): one.pods
         for one in pieces_of(workloads, jobs, pods, read=read)
         if one.workload is not None
     }

@@ -17,6 +17,7 @@ from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.freshness import Seen, seen_in
 from workloads.models import Feed
+from workloads.observed import OpenRequest
 from workloads.watching.scopes import EVERYBODY
 
 
@@ -47,14 +48,11 @@ class AllocationKnown:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestKnown:
-    """A request for more GPUs in one of the team's namespaces that waits, for whom, and since when."""
+    """A request for more GPUs of a flavor in one of the team's namespaces that waits."""
 
-    number: int
     tenancy: int
     flavor: str
-    gpus: int
-    who: str
-    since: datetime
+    asked: OpenRequest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,12 +167,9 @@ def _requests(team: Team) -> list[RequestKnown]:
     rows = _waiting().filter(team=team, tenancy__isnull=False)
     return [
         RequestKnown(
-            number=one.pk,
             tenancy=one.tenancy_id,
             flavor=one.flavor.name,
-            gpus=one.gpus,
-            who=waits_for(one),
-            since=one.asked_at,
+            asked=OpenRequest(one.pk, one.gpus, waits_for(one), one.asked_at),
         )
         for one in rows.select_related("requester", "flavor")
         .prefetch_related("steps")

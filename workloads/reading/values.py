@@ -51,6 +51,11 @@ def namespaced_name(found: Object) -> tuple[str, str]:
     return text(meta, "namespace"), text(meta, "name")
 
 
+def uid_of(found: Object) -> str:
+    """The uid of an object."""
+    return text(part(found, "metadata"), "uid")
+
+
 def moment(value: object) -> datetime | None:
     """A moment in UTC from RFC 3339; None for anything else."""
     try:
