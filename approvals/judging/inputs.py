@@ -9,17 +9,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple, TypedDict
 
-from django.db.models import (
-    Case,
-    Exists,
-    F,
-    OuterRef,
-    Subquery,
-    Sum,
-    Value,
-    When,
-)
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import Exists, F, OuterRef, Q, Sum, Value
+from django.db.models.expressions import CombinedExpression
 from pydantic import TypeAdapter
 
 from accounts.cost_centres.models import is_confirmed
@@ -48,18 +39,23 @@ STANDING: TypeAdapter[Standing] = TypeAdapter(Standing)
 # What is known to come is looked at this far ahead; the money of those months is gathered with the rest.
 HORIZON = timedelta(days=60)
 MOMENT = timedelta(seconds=1)
-# GPUs that a verdict gives: of what was asked for, people may have left over only a part before the policy approved it.
-GPUS_GIVEN = F("count") * F("request__gpus") / F("request__count")
 
 
-def _counted() -> Greatest:
-    """GPUs that a verdict gives but for those that go on under a renewal, which count where the policy granted that."""
-    renewed = Decision.objects.filter(
-        request__renews=OuterRef("request"), by=None, verdict=Decision.Verdict.APPROVE
-    )
-    go_on = Coalesce(total(renewed, Sum(GPUS_GIVEN), by="request__renews"), 0)
-    # Less than nothing would make room for more than the limits allow.
-    return Greatest(GPUS_GIVEN - go_on, 0)
+def _gpus_given(request: str, *, verdict: str = "") -> CombinedExpression:
+    """GPUs that a verdict gives: people may have left over a part of the ask before the policy approved it."""
+    return F(f"{verdict}count") * F(f"{request}__gpus") / F(f"{request}__count")
+
+
+GPUS_GIVEN = _gpus_given("request")
+RENEWED = "request__renewals"
+# Of the verdicts on renewals those by which the policy alone granted one.
+RENEWED_BY_POLICY = Q(
+    (f"{RENEWED}__decisions__by", None),
+    (f"{RENEWED}__decisions__verdict", Decision.Verdict.APPROVE),
+)
+GPUS_RENEWED = Sum(
+    _gpus_given(RENEWED, verdict=f"{RENEWED}__decisions__"), filter=RENEWED_BY_POLICY
+)
 
 
 def policy_in_force(now: datetime) -> tuple[PolicyVersion, Policy]:
@@ -108,21 +104,21 @@ def gather(
             end=max(wanted.until, now) + HORIZON,
         )
     )
-    held, elsewhere, of_team, of_person, is_known, has_bookings = _lately(
-        wanted, person, since=since
-    )
-    seen = _use_of(wanted, held=held, elsewhere=elsewhere, now=now)
+    held = _held_beside(wanted)
+    grants = _grants_beside(wanted, person, since=since)
+    of_team, of_person = Given.of(grants.of_team), Given.of(grants.of_person)
+    seen = _use_of(wanted, held=held.here, elsewhere=held.elsewhere, now=now)
     own_gpus, freed, own_until = standing_of(wanted, now=now)
     left = budgets.left_by_month(wanted.team, months, own=own, locked=wanted.budgets)
     return Standing(
         now=now,
-        held_gpus=held,
-        held_elsewhere_gpus=elsewhere,
+        held_gpus=held.here,
+        held_elsewhere_gpus=held.elsewhere,
         recent_team_gpus=of_team.gpus,
         recent_person_gpus=of_person.gpus,
         recent_team_usd=of_team.usd,
         recent_person_usd=of_person.usd,
-        **_pool_in_its_time(wanted, has_bookings=has_bookings, now=now),
+        **_pool_in_its_time(wanted, has_bookings=held.has_bookings, now=now),
         **_quota_of(wanted, now=now),
         team_booked_gpus=_booked_alone(wanted, now=now),
         use_percent=seen.percent,
@@ -130,7 +126,9 @@ def gather(
         use_samples=seen.samples,
         own_gpus=own_gpus,
         own_until=own_until,
-        unconfirmed_cost_centre="" if is_known else wanted.team.cost_centre,
+        unconfirmed_cost_centre=""
+        if held.has_confirmed_cost_centre
+        else wanted.team.cost_centre,
         earlier=earlier_asks.gather(
             wanted, person=person, since=since, now=now, own=own
         )
@@ -250,7 +248,12 @@ def _booked_alone(wanted: Wanted, *, now: datetime) -> int:
     same_time = Allocation.objects.booked().filter(
         starts_at__lt=wanted.until, until__gt=wanted.starts
     )
-    alone = _given_to_team(wanted.team).filter(request__allocation__in=same_time)
+    alone = Decision.objects.filter(
+        request__team_id=wanted.team.pk or 0,
+        request__allocation__in=same_time,
+        by=None,
+        verdict=Decision.Verdict.APPROVE,
+    )
     return int(alone.aggregate(gpus=Sum("request__allocation__gpus"))["gpus"] or 0)
 
 
@@ -290,18 +293,14 @@ def coming(
         # Where anything is booked, levels say how many are free; the end of a booking says only when that changes.
         for at, begun, gpus in ends.values_list("kept_until", "begun_at", "gpus"):
             events.append(Coming(at, free=gpus if begun is not None else 0))
-    for given, seen in (
-        (_given_to_team(wanted.team), "team"),
-        (_given_to(person), "person"),
+    for seen, grants in zip(
+        ("team", "person"),
+        _grants_beside(wanted, person, since=now - window),
+        strict=True,
     ):
-        for request, at, gpus, usd in given.filter(at__gte=now - window).values_list(
-            "request_id", "at", _counted(), "usd"
-        ):
-            goes_on = wanted.gpus if request == wanted.renews else 0
-            counted = max(gpus - goes_on, 0)
-            events.append(
-                Coming(at + window + MOMENT, **{seen: counted, f"{seen}_usd": usd})
-            )
+        for one in grants:
+            left: dict[str, Any] = {seen: one.gpus, f"{seen}_usd": one.usd}
+            events.append(Coming(one.at + window + MOMENT, **left))
     events.sort(key=lambda event: event.at)
     return tuple(
         Coming(at, *map(sum, zip(*(event[1:] for event in together), strict=True)))  # type: ignore[arg-type]
@@ -324,19 +323,17 @@ class Given(NamedTuple):
         return Given(self.gpus - other.gpus, self.usd - other.usd)
 
     @classmethod
-    def of(cls, gpus: int | None, usd: Decimal | None) -> "Given":
-        """Sums as the database adds them up; nothing adds up to NULL."""
-        return cls(int(gpus or 0), usd or Decimal(0))
+    def of(cls, grants: "Iterable[Grant]") -> "Given":
+        """All of these together."""
+        given = [*grants]
+        return cls(
+            sum(one.gpus for one in given), sum((one.usd for one in given), Decimal(0))
+        )
 
 
 def given_lately(person: User, *, since: datetime) -> Given:
     """What the policy alone gave to this person's asks since a moment."""
-    sums = (
-        _given_to(person)
-        .filter(at__gte=since)
-        .aggregate(gpus=Sum(_counted()), usd=Sum("usd"))
-    )
-    return Given.of(sums["gpus"], sums["usd"])
+    return Given.of(_grants(Q(request__requester=person), since=since))
 
 
 def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
@@ -344,57 +341,92 @@ def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
     return policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
 
 
-def _given_to_team(team: Team) -> Any:
+class Grant(NamedTuple):
+    """What the policy alone granted: to which request, of whose, when, GPUs that count, and USD for the whole time."""
+
+    request: int
+    team: int
+    requester: int
+    at: datetime
+    gpus: int
+    usd: Decimal
+
+
+def _grants(
+    whose: Q, *, since: datetime, renews: int | None = None, gpus: int = 0
+) -> list[Grant]:
+    """What the policy alone granted since a moment.
+
+    GPUs that are kept longer count once: those that a renewal goes on with count in the renewal alone, and so do the
+    `gpus` of the ask being judged in place of those of the request that it `renews`.
+    """
+    rows = (
+        Decision.objects.filter(
+            whose, by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
+        )
+        .order_by()
+        .values_list(
+            "request_id",
+            "request__team_id",
+            "request__requester_id",
+            "at",
+            "usd",
+            GPUS_GIVEN,
+        )
+        .annotate(renewed=GPUS_RENEWED)
+    )
+    found = []
+    for request, team, requester, at, usd, given, renewed in rows:
+        # Less than nothing would make room for more than the limits allow.
+        left = max(given - int(renewed or 0), 0)
+        if request == renews:
+            left = max(left - gpus, 0)
+        found.append(Grant(request, team, requester, at, left, usd))
+    return found
+
+
+class GrantsBeside(NamedTuple):
+    """What the policy alone granted to the team of an ask, and to its person in any team."""
+
+    of_team: list[Grant]
+    of_person: list[Grant]
+
+
+def _grants_beside(wanted: Wanted, person: User, *, since: datetime) -> GrantsBeside:
+    """What counts beside an ask: on any cluster and of any kind, for ten small asks are one large one."""
     # A team that is being brought on board has no number yet, and was granted nothing.
-    return Decision.objects.filter(
-        request__team_id=team.pk or 0, by=None, verdict=Decision.Verdict.APPROVE
+    team = wanted.team.pk or 0
+    found = _grants(
+        Q(request__team=team) | Q(request__requester=person),
+        since=since,
+        renews=wanted.renews,
+        gpus=wanted.gpus,
+    )
+    return GrantsBeside(
+        [one for one in found if one.team == team],
+        [one for one in found if one.requester == person.pk],
     )
 
 
-def _given_to(person: User) -> Any:
-    return Decision.objects.filter(
-        request__requester=person, by=None, verdict=Decision.Verdict.APPROVE
-    )
+class Held(NamedTuple):
+    """GPUs that a team holds of a flavor, here and in its other namespaces, and what is known of team and flavor."""
 
-
-class Lately(NamedTuple):
-    """GPUs that a team holds of a flavor, what the policy alone gave to team and person, and what is known."""
-
-    held: int
-    held_elsewhere: int
-    of_team: Given
-    of_person: Given
+    here: int
+    elsewhere: int
     has_confirmed_cost_centre: bool
     has_bookings: bool
 
 
-def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
-    """What counts of the team and the person: on any cluster and of any kind, for ten small asks are one large one.
-
-    GPUs that are kept longer count once: those that a renewal goes on with count in the renewal alone.
-    """
+def _held_beside(wanted: Wanted) -> Held:
+    """What the team of an ask holds of its kind; one statement for all that no window has a part in."""
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
     of_kind = live.filter(flavor=wanted.flavor)
-    held = of_kind.filter(tenancy=wanted.tenancy)
-    given = Decision.objects.filter(
-        by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
-    )
-    of_team = given.filter(request__team=OuterRef("pk"))
-    of_person = given.filter(request__requester=person).order_by().values("by")
-    goes_on = When(
-        request=wanted.renews or 0, then=Greatest(_counted() - wanted.gpus, 0)
-    )
-    gpus = Sum(Case(goes_on, default=_counted()))
     row = (
         Team.objects.order_by()
         .filter(pk=wanted.team.pk)
         .values_list(
-            total(held, Sum("gpus"), by="team"),
+            total(of_kind.filter(tenancy=wanted.tenancy), Sum("gpus"), by="team"),
             total(of_kind, Sum("gpus"), by="team"),
-            total(of_team, gpus, by="request__team"),
-            total(of_team, Sum("usd"), by="request__team"),
-            Subquery(of_person.annotate(all=gpus).values("all")[:1]),
-            Subquery(of_person.annotate(all=Sum("usd")).values("all")[:1]),
             is_confirmed("cost_centre"),
             Value(False)
             if wanted.flavor is None
@@ -402,14 +434,8 @@ def _lately(wanted: Wanted, person: User, *, since: datetime) -> Lately:
         )
         .get()
     )
-    return Lately(
-        held=int(row[0] or 0),
-        held_elsewhere=int(row[1] or 0) - int(row[0] or 0),
-        of_team=Given.of(row[2], row[3]),
-        of_person=Given.of(row[4], row[5]),
-        has_confirmed_cost_centre=bool(row[6]),
-        has_bookings=bool(row[7]),
-    )
+    here = int(row[0] or 0)
+    return Held(here, int(row[1] or 0) - here, bool(row[2]), bool(row[3]))
 
 
 def inputs_of(
