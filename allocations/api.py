@@ -17,8 +17,10 @@ from accounts.replay import Answer, answer_once
 from allocations import provisioners
 from allocations.ends import actions as ends
 from allocations.models import LONGEST_REASON, Allocation
+from allocations.presenting import Effect, effect
 from allocations.schedule import State, WhenOver
 from allocations.webhooks import AllocationEventSerializer
+from notebooks.servers.models import NotebookServer
 from web.output import OutputSerializer
 from web.strict import Choice, Gpus, Integer, PageQuery, StrictSerializer, Text
 
@@ -133,6 +135,47 @@ class GivenBackSerializer(OutputSerializer[Any]):
     rest = AllocationSerializer(allow_null=True)
 
 
+class GiveBackPreviewSerializer(StrictSerializer):
+    """How many GPUs would go back."""
+
+    gpus = Gpus(required=False, help_text="All of them unless told otherwise.")
+
+
+class NotebookStoppedSerializer(OutputSerializer[NotebookServer]):
+    """A notebook that is stopped at once, as it was granted with what goes back; its volumes stay."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    owner = serializers.CharField(source="owner.name")
+
+
+class GiveBackEffectSerializer(OutputSerializer[Effect]):
+    """What giving GPUs back would change: their number and USD before and after, and what becomes of work."""
+
+    gpus = serializers.IntegerField(help_text="That go back.")
+    stays = serializers.IntegerField(help_text="GPUs that stay until the end.")
+    until = serializers.DateTimeField()
+    quota = serializers.IntegerField(
+        help_text="GPUs of this kind that the team may use in the namespace now."
+    )
+    quota_after = serializers.IntegerField()
+    usd_per_day = serializers.DecimalField(
+        max_digits=14, decimal_places=2, help_text="Of all that the team holds now."
+    )
+    usd_per_day_after = serializers.DecimalField(max_digits=14, decimal_places=2)
+    freed_usd = serializers.DecimalField(
+        max_digits=14, decimal_places=2, help_text="In the budgets, until the end."
+    )
+    in_use = serializers.CharField(
+        help_text="What becomes of work that was seen on them; empty where nobody has looked."
+    )
+    notebook = NotebookStoppedSerializer(source="stops", allow_null=True)
+    renewal = serializers.IntegerField(
+        allow_null=True,
+        help_text="A request that waits to keep them longer: it is withdrawn where nothing stays.",
+    )
+
+
 class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpoint):
     """What the caller's teams hold."""
 
@@ -142,6 +185,7 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     ordering = "-until"
     asks = {"list": AllocationQuery}
     keyed = frozenset({"give_back"})
+    previews = frozenset({"preview_giving_back"})
     asking = frozenset({"give_back"})
 
     def get_queryset(self) -> QuerySet[Allocation]:
@@ -169,6 +213,19 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         """Give some or all of it back now; its money is let go."""
         held, wanted = self.get_object(), self.body(GiveBackSerializer)
         return answer_once(request, lambda: self._return(held, wanted))
+
+    @extend_schema(
+        request=GiveBackPreviewSerializer, responses=GiveBackEffectSerializer
+    )
+    @action(detail=True, methods=["post"], url_path="give-back/preview")
+    def preview_giving_back(self, request: Request, pk: int) -> Response:
+        """What giving some or all GPUs of a pool back would change; nothing is stored."""
+        held, now = self.get_object(), timezone.now()
+        said = self.body(GiveBackPreviewSerializer).get("gpus")
+        _, gpus = ends.checked(held, said, now=now)
+        return Response(
+            self.shown(effect(held, gpus, now=now), GiveBackEffectSerializer)
+        )
 
     def _return(self, held: Allocation, wanted: Mapping[str, Any]) -> Answer:
         now, reason = timezone.now(), wanted.get("reason", "")

@@ -1,6 +1,5 @@
-"""What giving back does, as its page shows it."""
+"""What giving back does, as page and API show it before."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -18,20 +17,60 @@ from ui.parts import BeforeAfter
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What giving back changes, which money it frees until when, what stays, and what becomes of work that runs.
+    """What giving GPUs back changes, which USD it frees until the end, what stays, and what becomes of work that runs.
 
-    `stops` is the notebook that was granted with all of it, which is stopped at once. `renewal` is the number of a
-    request that would keep it longer, and waits.
+    `quota` and `usd_per_day` are the team's before it, of this kind in the namespace and of all that it holds. `stops`
+    is the notebook that was granted with all of it, which is stopped at once. `renewal` is the number of a request that
+    would keep it longer, and waits.
     """
 
-    changes: Sequence[BeforeAfter]
-    freed: str
-    until: str
-    rest: str
-    button: str
+    gpus: int
+    product: str
+    quota: int
+    usd_per_day: Decimal
+    usd_per_day_less: Decimal
+    freed_usd: Decimal
+    stays: int
+    until: datetime
     in_use: str = ""
     stops: NotebookServer | None = None
     renewal: int | None = None
+
+    @property
+    def quota_after(self) -> int:
+        """GPUs that the team may still use."""
+        return self.quota - self.gpus
+
+    @property
+    def usd_per_day_after(self) -> Decimal:
+        """What is held costs a day from then on."""
+        return self.usd_per_day - self.usd_per_day_less
+
+    @property
+    def changes(self) -> list[BeforeAfter]:
+        """Quota and cost as the page compares them."""
+        return [
+            {
+                "label": f"Quota, {self.product}",
+                "before": gpus(self.quota),
+                "after": gpus(self.quota_after),
+            },
+            {
+                "label": "Cost a day",
+                "before": usd(self.usd_per_day),
+                "after": usd(self.usd_per_day_after),
+            },
+        ]
+
+    @property
+    def rest(self) -> str:
+        """What stays in words; empty for nothing."""
+        return gpus(self.stays, self.product) if self.stays else ""
+
+    @property
+    def button(self) -> str:
+        """The verb with its number."""
+        return f"Give back {gpus(self.gpus, self.product)}"
 
 
 def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
@@ -39,38 +78,25 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
     live = Allocation.objects.live().filter(team=allocation.team_id)
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     quota = int(here.aggregate(gpus=Sum("gpus"))["gpus"] or 0)
-    per_day = live.usd_per_day()
-    product = allocation.flavor.kind if allocation.flavor is not None else "GPU"
-    is_charged = allocation.charged_from is not None
-    less = (
-        money.per_day(gpus=count, price=allocation.price_per_gpu_hour)
-        if is_charged
-        else Decimal(0)
-    )
-    freed = money.cost(
-        gpus=count, price=allocation.price_per_gpu_hour, start=now, end=allocation.until
+    price, is_charged = (
+        allocation.price_per_gpu_hour,
+        allocation.charged_from is not None,
     )
     stops = _notebook_that_stops(allocation, count)
     return Effect(
-        changes=[
-            {
-                "label": f"Quota, {product}",
-                "before": gpus(quota),
-                "after": gpus(quota - count),
-            },
-            {
-                "label": "Cost a day",
-                "before": usd(per_day),
-                "after": usd(per_day - less),
-            },
-        ],
-        freed=usd(freed),
-        until=moment(allocation.until, now),
-        rest=gpus(allocation.gpus - count, product) if count < allocation.gpus else "",
+        gpus=count,
+        product=allocation.flavor.kind if allocation.flavor is not None else "GPU",
+        quota=quota,
+        usd_per_day=live.usd_per_day(),
+        usd_per_day_less=money.per_day(gpus=count, price=price)
+        if is_charged
+        else Decimal(0),
+        freed_usd=money.cost(gpus=count, price=price, start=now, end=allocation.until),
+        stays=allocation.gpus - count,
+        until=allocation.until,
         in_use=_in_use(allocation, quota - count, stops=stops, now=now),
         stops=stops,
         renewal=allocation.hold.renewal_id,
-        button=f"Give back {gpus(count, product)}",
     )
 
 

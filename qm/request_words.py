@@ -161,6 +161,50 @@ def request(found: Named) -> list[Fact]:
     ]
 
 
+def giving_back(effect: Named, held: Named) -> list[Fact]:
+    """What giving GPUs back changes, and what becomes of work that runs on them."""
+    notebook, renewal, stays = effect["notebook"], effect["renewal"], effect["stays"]
+    until = words.moment(effect["until"])
+    return [
+        ("goes back", f"{effect['gpus']} of {held['what']}"),
+        ("stays", f"{stays} until {until}" if stays else "nothing"),
+        ("quota", f"{effect['quota']} GPUs now, {effect['quota_after']} then"),
+        (
+            "cost",
+            f"{usd(effect['usd_per_day'])} a day now, {usd(effect['usd_per_day_after'])} then",
+        ),
+        ("freed", f"{usd(effect['freed_usd'])} in the budget"),
+        *_lines(
+            "renewal", [_of_renewal(renewal, stays=bool(stays))] if renewal else []
+        ),
+        *_lines(
+            "notebook",
+            [
+                f"{notebook['title']} of {notebook['owner']} is stopped at once; its volumes stay."
+            ]
+            if notebook
+            else [],
+        ),
+        ("work", effect["in_use"]),
+    ]
+
+
+def _of_renewal(number: int, *, stays: bool) -> str:
+    if stays:
+        return f"Request {number} still asks to keep as many as before."
+    return f"Request {number}, which asks to keep them longer, is withdrawn with this."
+
+
+def ending(held: Named) -> list[Fact]:
+    """What ends as a whole: a booking, or what takes no GPUs."""
+    return [
+        ("ends", held["what"]),
+        ("where", held["where"]),
+        ("until", words.moment(held["until"])),
+        ("cost", f"{usd(held['usd_per_day'])} a day"),
+    ]
+
+
 def turn(found: Named) -> str:
     """Who must act for it to go on, in the portal's words; empty where nobody must."""
     entry = _now(found)

@@ -11,9 +11,14 @@ from qm.calls import Portal
 from qm.endings import Code, Ended
 
 
+def is_asked(*, is_sure: bool) -> bool:
+    """Whether somebody sits at a terminal who is asked before it is sent; a script is not."""
+    return not is_sure and sys.stdin.isatty()
+
+
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask whoever sits at a terminal; raises Ended for anything but a yes. A script is not asked."""
-    if is_sure or not sys.stdin.isatty():
+    """Ask whoever sits at a terminal; raises Ended for anything but a yes."""
+    if not is_asked(is_sure=is_sure):
         return
     try:
         is_meant = click.confirm(question, err=True)

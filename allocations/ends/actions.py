@@ -21,6 +21,7 @@ from allocations.models import Allocation
 from allocations.taking_back import checked_reason, keep_reason, tell_requester
 from audit.actors import PORTAL, Actor
 from audit.events import Kind
+from fleet.models import Flavor
 from web.refusals import Conflict, NoRight
 
 
@@ -76,16 +77,8 @@ def give_back(
             "Members of the team and platform leads give GPUs back.",
             code="not_of_the_team",
         )
-    if allocation.flavor is None:
-        raise Conflict(
-            f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
-            code="no_gpus_to_give_back",
-        )
-    _check_begun(allocation)
+    flavor, amount = checked(allocation, gpus, now=now)
     because = checked_reason(allocation.team, by, reason)
-    amount = allocation.gpus if gpus is None else gpus
-    if lacking := why_not_held(allocation, amount, now=now):
-        raise Conflict(lacking, code="not_held", field="gpus")
     actor, over, rest = by.as_actor(), allocation, None
     if amount == allocation.gpus:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
@@ -94,7 +87,7 @@ def give_back(
             allocation, amount, Allocation.End.RETURNED, by=by.name, now=now
         )
         rest = allocation
-    allocation.flavor.put_back(amount)
+    flavor.put_back(amount)
     leave_room(over, gpus=amount, now=now)
     _let_go(allocation, over, amount, actor=actor, now=now, because=because)
     tell_requester(over, by=by, now=now)
@@ -124,6 +117,22 @@ def _let_go(
         freed_usd=f"{freed.usd:.2f}",
         **taken,
     )
+
+
+def checked(
+    allocation: Allocation, gpus: int | None, *, now: datetime
+) -> tuple[Flavor, int]:
+    """Of which kind how many GPUs go back, all of them where none are said; raises Conflict where they cannot."""
+    if allocation.flavor is None:
+        raise Conflict(
+            f"{allocation.title} is no GPUs of a pool. Let go of it on the page of its request.",
+            code="no_gpus_to_give_back",
+        )
+    _check_begun(allocation)
+    amount = allocation.gpus if gpus is None else gpus
+    if lacking := why_not_held(allocation, amount, now=now):
+        raise Conflict(lacking, code="not_held", field="gpus")
+    return allocation.flavor, amount
 
 
 def _check_begun(allocation: Allocation) -> None:

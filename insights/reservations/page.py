@@ -10,7 +10,6 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations import presenting as giving_back
 from allocations.budgets.money import cost_of
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
@@ -33,7 +32,7 @@ from insights.reservations.gathering import (
 )
 from insights.reservations.presenting import Standing, machines, place, standing
 from ui.amounts import day, moment, share, usd
-from ui.parts import Cell, Columns, Fact, Figure, Link, Row
+from ui.parts import BeforeAfter, Cell, Columns, Fact, Figure, Link, Row
 
 # A chart of more days than these shows nothing more.
 DAYS_SHOWN = 60
@@ -83,9 +82,14 @@ class Suggestion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect(giving_back.Effect):
-    """What giving machines back changes, and whether it ends the reservation and its nodes."""
+class Effect:
+    """What giving machines back changes, which money it frees until when, and whether it ends reservation and nodes."""
 
+    changes: Sequence[BeforeAfter]
+    freed: str
+    until: str
+    rest: str
+    button: str
     is_last: bool
     has_nodes: bool
 

@@ -154,6 +154,14 @@ ACTIONS = (
         "What the person's teams hold: GPUs and other offerings, until when, at what price.",
     ),
     Action(
+        "preview-giving-back",
+        "allocations_give_back_preview_create",
+        "Preview giving an allocation back",
+        "What giving some or all GPUs of an allocation back would change: quota, cost, and what becomes of work.",
+        id_name="allocation",
+        previews=True,
+    ),
+    Action(
         "give-back",
         "allocations_give_back_create",
         "Give an allocation back",

@@ -35,6 +35,8 @@ for command in (
     asking.ask,
     requests.list_requests,
     requests.show_request,
+    requests.answer,
+    requests.comment,
     requests.withdraw,
     allocations.allocations,
     asking.renew,

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from qm import completing, request_words, words
-from qm.calls import key_of
+from qm.calls import Portal, key_of
 from qm.commands.finding import nothing_held, refuse_unknown_team
 from qm.commands.options import as_json, limited, of_team, one_request, portal, unasked
 from qm.option_types import WholeNumber
-from qm.sending import confirm, sent
+from qm.sending import confirm, is_asked, sent
 
 # New columns stand behind the others: scripts count them.
 LISTED = ("request", "what", "state", "where", "until", "used", "USD a day", "team")
@@ -68,6 +68,9 @@ def allocations(team: str | None, with_over: bool, limit: int, is_json: bool) ->
     default="",
     help="Why; needed of who is not of the team.",
 )
+@click.option(
+    "--dry-run", is_flag=True, help="Say what it would change, and send nothing."
+)
 @unasked
 @click.option(
     "--key",
@@ -77,9 +80,18 @@ def allocations(team: str | None, with_over: bool, limit: int, is_json: bool) ->
 )
 @as_json
 def give_back(
-    number: int, gpus: int | None, reason: str, is_sure: bool, key: str, is_json: bool
+    number: int,
+    gpus: int | None,
+    reason: str,
+    dry_run: bool,
+    is_sure: bool,
+    key: str,
+    is_json: bool,
 ) -> None:
-    """End what a request gave before its date, or cancel a booking. What it will not cost is free again."""
+    """End what a request gave before its date, or cancel a booking. What it will not cost is free again.
+
+    In a terminal it says first what that changes.
+    """
     api, key = portal(), key_of(key)
     request = api.get(f"requests/{number}/")
     held = request["allocation"]
@@ -90,6 +102,10 @@ def give_back(
         raise click.UsageError(
             "--gpus is for GPUs that are held: this ends as a whole."
         )
+    if dry_run or is_asked(is_sure=is_sure):
+        _tell(_effect(api, held, gpus, is_pool=is_pool), held, dry_run, is_json)
+    if dry_run:
+        return words.note("Nothing is sent. To send it, leave out --dry-run.")
     confirm(_question(held, gpus), is_sure=is_sure)
     body: dict[str, Any] = {"reason": reason} if reason else {}
     if gpus is not None:
@@ -108,6 +124,30 @@ def give_back(
         if is_pool
         else f"Request {number}: {request_words.stage(found)}."
     )
+
+
+def _effect(
+    api: Portal, held: dict[str, Any], gpus: int | None, *, is_pool: bool
+) -> dict[str, Any]:
+    """What the portal says that giving back changes; of what takes no GPUs yet or ever, what is known of it."""
+    if not is_pool:
+        return held
+    body = {} if gpus is None else {"gpus": gpus}
+    return dict(api.post(f"allocations/{held['id']}/give-back/preview/", body))
+
+
+def _tell(
+    effect: dict[str, Any], held: dict[str, Any], is_dry: bool, is_json: bool
+) -> None:
+    """Beside what is asked on stderr; alone, where nothing is sent, on stdout."""
+    if is_json:
+        return words.printed(effect) if is_dry else None
+    facts = (
+        request_words.ending(held)
+        if effect is held
+        else request_words.giving_back(effect, held)
+    )
+    return click.echo(words.facts(facts), err=not is_dry)
 
 
 def _question(held: dict[str, Any], gpus: int | None) -> str:

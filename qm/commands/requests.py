@@ -1,4 +1,4 @@
-"""Looking at requests, waiting for them, and taking them back."""
+"""Looking at requests, waiting for them, talking about them, and taking them back."""
 
 from __future__ import annotations
 
@@ -119,9 +119,7 @@ def _show(api: Portal, found: dict[str, Any]) -> None:
     if coming:
         click.echo("\n" + words.table(("when", "what comes"), coming))
     if any(request_words.questions(found)):
-        words.note(
-            f"Whoever asked for it answers there: {api.url}/requests/{found['id']}"
-        )
+        words.note(f"Whoever asked for it answers: qm answer {found['id']} TEXT")
 
 
 @click.command()
@@ -140,3 +138,38 @@ def withdraw(number: int, is_json: bool) -> None:
     if is_json:
         return words.printed(found)
     return words.note(f"Request {number}: {request_words.stage(found)}.")
+
+
+@click.command()
+@one_request(completing.waiting_requests)
+@click.argument("text", metavar="TEXT")
+@as_json
+def answer(number: int, text: str, is_json: bool) -> None:
+    """Answer what an approver asks about one's own request. It is their turn again then."""
+    found = sent(
+        portal(),
+        f"requests/{number}/answer/",
+        {"text": text},
+        key=key_of(""),
+        advice=f"It may be answered. See: qm request {number}",
+    )
+    if is_json:
+        return words.printed(found)
+    turn = request_words.turn(found)
+    return words.note(f"Request {number}: answered. {turn}".rstrip())
+
+
+@click.command()
+@one_request(completing.requests)
+@click.argument("text", metavar="TEXT")
+@as_json
+def comment(number: int, text: str, is_json: bool) -> None:
+    """Say something about a request. Who takes part in it is told, and nothing about it changes."""
+    made = sent(
+        portal(),
+        f"requests/{number}/comments/",
+        {"text": text},
+        key=key_of(""),
+        advice=f"It may be written. See: qm request {number}",
+    )
+    return words.printed(made) if is_json else words.note(f"Request {number}: written.")

@@ -1,5 +1,7 @@
 """Holdings over the API."""
 
+from decimal import Decimal
+
 import pytest
 
 from allocations.models import Allocation
@@ -56,3 +58,37 @@ def test_more_than_is_held_is_not_given_back(here: World) -> None:
     for gpus in (0, -1, 1.5, "1", True):
         assert asker.post(path, {"gpus": gpus}).status_code == 422
     assert Allocation.objects.get(pk=here.own.allocation.pk).ended_at is None
+
+
+def test_a_preview_of_giving_back_tells_what_it_changes_and_changes_nothing(
+    here: World,
+) -> None:
+    """As the page shows it; the auditor, who changes nothing, may see it, too."""
+    Allocation.objects.filter(pk=here.own.allocation.pk).update(
+        gpus=3, usd_per_hour=Decimal("11.01")
+    )
+    path = f"allocations/{here.own.allocation.pk}/give-back/"
+    for person in (here.own.asker, here.people["auditor"]):
+        answer = Caller(person, "read").post(f"{path}preview/", {"gpus": 1})
+        assert answer.status_code == 200, answer.content
+        found = answer.json()
+        assert (found["gpus"], found["stays"]) == (1, 2)
+        assert (found["quota"], found["quota_after"]) == (3, 2)
+        assert (found["usd_per_day"], found["usd_per_day_after"]) == (
+            "264.24",
+            "176.16",
+        )
+        assert Decimal(found["freed_usd"]) > 0
+        assert (found["notebook"], found["renewal"]) == (None, None)
+    assert Allocation.objects.get(pk=here.own.allocation.pk).gpus == 3
+
+
+@pytest.mark.parametrize(
+    ("gpus", "status", "code"), [(4, 409, "not_held"), (0, 422, "not_taken")]
+)
+def test_what_cannot_be_given_back_is_refused_in_the_preview_too(
+    here: World, gpus: int, status: int, code: str
+) -> None:
+    path = f"allocations/{here.own.allocation.pk}/give-back/preview/"
+    answer = Caller(here.own.asker).post(path, {"gpus": gpus})
+    assert (answer.status_code, answer.json()["code"]) == (status, code)

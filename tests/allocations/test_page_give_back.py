@@ -15,6 +15,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.pages import parsed
 from tests.scene import Scene
+from ui.amounts import usd
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_it_shows_the_effect_before_anything_is_done(
     rows = {row["label"]: (row["before"], row["after"]) for row in effect.changes}
     assert rows["Quota, A100"] == ("2 GPUs", "1 GPU")
     assert rows["Cost a day"] == ("$48", "$24")
-    assert effect.freed == "$72"
+    assert usd(effect.freed_usd) == "$72"
     assert effect.rest == "1 × A100"
     assert live() == [2]
 

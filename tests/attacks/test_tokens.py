@@ -137,6 +137,7 @@ def test_a_token_that_runs_may_run_training_and_change_nothing_else() -> None:
 def test_what_any_token_may_send_stores_nothing() -> None:
     assert named("previews") == {
         ("RequestEndpoint", "preview"),
+        ("AllocationEndpoint", "preview_giving_back"),
         ("RequestEndpoint", "preview_renewal"),
         ("EffectEndpoint", "create"),
         ("RunEndpoint", "preview"),

@@ -180,7 +180,7 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
         "then 2 of the managers (not yet)" in said
     )
     assert "question Priya Raman for Marcus: Which one?" in said
-    assert f"answers there: {portal.url}/requests/17\n" in done.stderr
+    assert "Whoever asked for it answers: qm answer 17 TEXT\n" in done.stderr
     first, last = (
         said.index("when what happened") + 2,
         said.index("when what comes") - 1,
@@ -409,3 +409,86 @@ def test_what_is_over_is_not_given_back(
     assert done.exit_code == 3
     assert done.stderr.startswith("Nothing is held under request 17, which is ended.")
     assert done.stderr.endswith("under which request: qm allocations\n")
+
+
+EFFECT = {
+    "gpus": 1,
+    "stays": 1,
+    "until": "2026-12-02T10:00:00Z",
+    "quota": 4,
+    "quota_after": 3,
+    "usd_per_day": "352.32",
+    "usd_per_day_after": "264.24",
+    "freed_usd": "176.16",
+    "in_use": "No work in qm-vision-main used A100 on 30 Nov.",
+    "notebook": None,
+    "renewal": None,
+}
+PREVIEW = "POST allocations/41/give-back/preview/"
+
+
+def test_what_giving_back_changes_is_told_and_nothing_sent(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(PREVIEW, EFFECT)
+    done = terminal("give-back", "17", "--gpus", "1", "--dry-run")
+    assert done.exit_code == 0, done.stderr
+    assert cells(done.stdout) == [
+        "goes back 1 of 2 × A100",
+        "stays 1 until 2026-12-02 10:00 UTC",
+        "quota 4 GPUs now, 3 then",
+        "cost 352.32 USD a day now, 264.24 USD then",
+        "freed 176.16 USD in the budget",
+        "work No work in qm-vision-main used A100 on 30 Nov.",
+    ]
+    assert done.stderr == "Nothing is sent. To send it, leave out --dry-run.\n"
+    assert [one.body for one in portal.sent(PREVIEW)] == [{"gpus": 1}]
+    assert portal.sent(GIVE_BACK) == []
+
+
+def test_what_else_ends_with_it_is_told(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    notebook = {"id": 3, "title": "Explore", "owner": "Ada Okafor"}
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(PREVIEW, {**EFFECT, "stays": 0, "renewal": 19, "notebook": notebook})
+    said = cells(terminal("give-back", "17", "--dry-run").stdout)
+    assert "stays nothing" in said
+    assert (
+        "renewal Request 19, which asks to keep them longer, is withdrawn with this."
+        in said
+    )
+    assert (
+        "notebook Explore of Ada Okafor is stopped at once; its volumes stay." in said
+    )
+
+
+def test_what_takes_no_gpus_is_told_to_end_as_a_whole(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [
+        Answer(body={**GRANTED, "allocation": VOLUME})
+    ]
+    done = terminal("give-back", "17", "--dry-run")
+    assert "ends 500 GiB volume corpus" in cells(done.stdout)
+    assert portal.sent(LET_GO) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "told"),
+    [
+        ("answer", "POST requests/17/answer/", "Request 17: answered."),
+        ("comment", "POST requests/17/comments/", "Request 17: written."),
+    ],
+)
+def test_a_request_is_talked_about_once_though_the_answer_is_lost(
+    portal: Misbehaving, terminal: Terminal, command: str, path: str, told: str
+) -> None:
+    portal.says(path, CUT, WAITING)
+    done = terminal(command, "17", "Two weeks are enough.")
+    assert done.exit_code == 0, done.stderr
+    assert done.stderr.startswith(told)
+    sent = portal.sent(path)
+    assert [one.body for one in sent] == [{"text": "Two weeks are enough."}] * 2
+    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1

@@ -44,6 +44,9 @@ def test_gpus_are_asked_for_held_renewed_and_given_back(signed: Signed) -> None:
     assert signed.terminal(*renew).stdout.strip() == longer
     assert Request.objects.count() == before + 2
 
+    effect = cells(signed.terminal("give-back", longer, "--dry-run").stdout)
+    assert "stays nothing" in effect
+    assert "quota 3 GPUs now, 2 then" in effect
     gone = signed.terminal("give-back", longer)
     assert (gone.exit_code, gone.stderr) == (
         0,
@@ -70,6 +73,10 @@ def test_what_people_decide_waits_says_so_and_is_withdrawn(signed: Signed) -> No
     ]
     assert row.endswith("Platform leads decide")
     assert "reason For the review." in cells(signed.terminal("request", number).stdout)
+    assert signed.terminal("comment", number, "On Friday.").exit_code == 0
+    assert "Ada Okafor wrote: On Friday." in signed.terminal("request", number).stdout
+    # Nobody has asked anything.
+    assert signed.terminal("answer", number, "Yes.").exit_code == 3
     assert signed.terminal("withdraw", number).exit_code == 0
     assert signed.terminal("withdraw", number).exit_code == 3
     assert signed.terminal.json("requests", "--state", "waiting")["results"] == []
