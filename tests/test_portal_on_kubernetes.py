@@ -1,7 +1,13 @@
-"""The portal's own manifests: the same commands as with Compose, pods that may do nothing, and no secret in them."""
+"""The portal's own manifests, as Kustomize renders them for an installation.
+
+They run the same commands as Compose, may do nothing where they run, and hold no secret.
+"""
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +24,9 @@ from tests.test_containers import SERVICES
 
 BASE, EXAMPLE = ROOT / "deploy/portal/base", ROOT / "deploy/portal/example"
 PARTS = ("web", "worker", "beat", "watcher")
+INSTALLING = (ROOT / "docs/how-to/install-on-kubernetes.md").read_text()
+# What the name of a generated ConfigMap ends with, so that pods start anew when it changes.
+HASH = re.compile(r"-[a-z0-9]{10}$")
 PART_OF, COMPONENT = "app.kubernetes.io/part-of", "app.kubernetes.io/component"
 Manifest = dict[str, Any]
 
@@ -27,14 +36,18 @@ def listed(folder: Path) -> dict[str, Any]:
     return found
 
 
-def manifests() -> Iterator[Manifest]:
-    for folder in (BASE, EXAMPLE):
-        for name in listed(folder)["resources"]:
-            if name.endswith(".yaml"):
-                yield from yaml.safe_load_all((folder / name).read_text())
+def rendered(folder: Path) -> list[Manifest]:
+    """What `kubectl apply -k` sends; by the kubectl of requirements/dev.in, wherever the tests are started."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    kubectl = shutil.which("kubectl", path=path)
+    assert kubectl, "there is no kubectl: scripts/venv.sh dev installs it"
+    command = [kubectl, "kustomize", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return [*yaml.safe_load_all(done.stdout)]
 
 
-EVERYTHING = [*manifests()]
+EVERYTHING = rendered(EXAMPLE)
 
 
 def named(kind: str, name: str) -> Manifest:
@@ -60,6 +73,65 @@ def every_container() -> Iterator[tuple[str, Manifest]]:
         pod = pod_of(name)
         for each in [*pod.get("initContainers", []), *pod["containers"]]:
             yield f"{name}/{each['name']}", each
+
+
+def test_an_installation_has_all_of_the_base() -> None:
+    def names(manifests: list[Manifest]) -> set[tuple[str, str]]:
+        return {
+            (one["kind"], HASH.sub("", one["metadata"]["name"])) for one in manifests
+        }
+
+    base = names(rendered(BASE))
+    assert len(base) >= 15
+    assert names(EVERYTHING) - base == {
+        ("ConfigMap", "settings"),
+        ("HTTPRoute", "web"),
+        ("NetworkPolicy", "the-gateway-calls-web"),
+    }
+
+
+def test_everything_is_in_the_portal_s_namespace() -> None:
+    [namespace] = [
+        one["metadata"]["name"] for one in EVERYTHING if one["kind"] == "Namespace"
+    ]
+    elsewhere = [
+        f"{one['kind']} {one['metadata']['name']}"
+        for one in EVERYTHING
+        if one["kind"] != "Namespace" and one["metadata"]["namespace"] != namespace
+    ]
+    assert elsewhere == []
+
+
+def test_only_images_that_the_installation_names_are_run() -> None:
+    images = {name: one["image"] for name, one in every_container()}
+    assert images.pop("redis/redis") == "redis:7.4-bookworm"
+    assert {*images.values()} == {"acme.azurecr.io/quartermaster:1.0.0"}
+
+
+@pytest.mark.parametrize("name", [*PARTS, "redis"])
+def test_what_a_pod_needs_is_there_or_one_of_the_secrets_that_are_made_first(
+    name: str,
+) -> None:
+    there = {(one["kind"], one["metadata"]["name"]) for one in EVERYTHING}
+    made = re.findall(r"create secret generic (\w+)", INSTALLING)
+    there |= {("Secret", each) for each in made}
+    assert {*references(pod_of(name))} - there == set()
+
+
+def references(pod: Manifest) -> Iterator[tuple[str, str]]:
+    """Each Secret and ConfigMap without which the pod does not start."""
+    for one in [*pod.get("initContainers", []), *pod["containers"]]:
+        for each in one.get("envFrom", []):
+            yield "ConfigMap", each["configMapRef"]["name"]
+        for each in one.get("env", []):
+            yield "Secret", each["valueFrom"]["secretKeyRef"]["name"]
+    for volume in pod["volumes"]:
+        for each in [volume, *volume.get("projected", {}).get("sources", [])]:
+            secret, config = each.get("secret", {}), each.get("configMap", {})
+            if secret and not secret.get("optional"):
+                yield "Secret", secret.get("secretName") or secret["name"]
+            if config and not config.get("optional"):
+                yield "ConfigMap", config["name"]
 
 
 @pytest.mark.parametrize("folder", [BASE, EXAMPLE], ids=["base", "example"])
@@ -198,10 +270,8 @@ def test_the_portal_shares_no_namespace_with_the_accounts_it_calls_a_cluster_by(
         for one in yaml.safe_load_all(provisioner)
         if one["kind"] == "Namespace"
     }
-    [ours] = [one for one in EVERYTHING if one["kind"] == "Namespace"]
-    name = ours["metadata"]["name"]
-    assert name not in theirs
-    assert listed(BASE)["namespace"] == listed(EXAMPLE)["namespace"] == name
+    ours = {one["metadata"]["name"] for one in EVERYTHING if one["kind"] == "Namespace"}
+    assert ours.isdisjoint(theirs)
 
 
 def test_redis_runs_as_with_compose_and_only_the_portal_calls_it() -> None:
@@ -221,9 +291,14 @@ def test_nobody_else_is_let_in() -> None:
     assert spec == {"podSelector": {}, "policyTypes": ["Ingress"]}
 
 
-def settings_of_example() -> dict[str, str]:
-    lines = (EXAMPLE / "settings.env").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if line and line[0] != "#")
+def config(name: str) -> dict[str, str]:
+    """What a generated ConfigMap holds."""
+    [found] = [
+        one["data"]
+        for one in EVERYTHING
+        if (one["kind"], HASH.sub("", one["metadata"]["name"])) == ("ConfigMap", name)
+    ]
+    return dict(found)
 
 
 def test_the_portal_starts_with_the_example_and_secrets_from_files(
@@ -231,9 +306,7 @@ def test_the_portal_starts_with_the_example_and_secrets_from_files(
 ) -> None:
     for name in [name for name in os.environ if name.startswith("QM_")]:
         monkeypatch.delenv(name)
-    [paths] = listed(BASE)["configMapGenerator"]
-    fixed = dict(each.split("=", 1) for each in paths["literals"])
-    for name, value in {**fixed, **settings_of_example()}.items():
+    for name, value in {**config("paths"), **config("settings")}.items():
         monkeypatch.setenv(name, value)
     for name in ("secret_key", "entra_client_secret"):
         (tmp_path / f"qm_{name}").write_text("from a file")
@@ -243,7 +316,7 @@ def test_the_portal_starts_with_the_example_and_secrets_from_files(
     assert started.cache_url.get_secret_value() == "cache://from/a/file"
     assert started.public_url == "https://gpus.example.com"
     mounted = {one["mountPath"] for one in container("web")["volumeMounts"]}
-    assert {value for name, value in fixed.items()} <= mounted
+    assert {*config("paths").values()} <= mounted
 
 
 def test_no_secret_is_a_setting_of_the_example() -> None:
@@ -253,11 +326,11 @@ def test_no_secret_is_a_setting_of_the_example() -> None:
         if "SecretStr" in str(field.annotation)
     }
     assert len(secret) >= 8
-    assert settings_of_example().keys().isdisjoint(secret)
+    assert config("settings").keys().isdisjoint(secret)
 
 
 def test_the_name_that_people_type_is_the_route_s() -> None:
     [host] = named("HTTPRoute", "web")["spec"]["hostnames"]
-    settings = settings_of_example()
+    settings = config("settings")
     assert settings["QM_PUBLIC_URL"] == f"https://{host}"
     assert settings["QM_ALLOWED_HOSTS"] == f'["{host}"]'
