@@ -137,7 +137,8 @@ def references(pod: Manifest) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("folder", [BASE, EXAMPLE], ids=["base", "example"])
 def test_every_file_of_a_folder_is_in_its_kustomization(folder: Path) -> None:
     there = {one.name for one in folder.glob("*.yaml")} - {"kustomization.yaml"}
-    assert {one for one in listed(folder)["resources"] if one != "../base"} == there
+    patches = {one["path"] for one in listed(folder)["patches"] if "path" in one}
+    assert patches | {*listed(folder)["resources"]} - {"../base"} == there
 
 
 KNOWN = [
@@ -238,6 +239,21 @@ def test_selectors_find_the_pods_of_their_own_part_alone(name: str) -> None:
     marks = {PART_OF: "quartermaster", COMPONENT: name}
     assert spec["selector"]["matchLabels"] == marks
     assert marks.items() <= spec["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("name", sorted({*PARTS} - {"beat"}))
+def test_the_pods_of_a_part_and_version_are_spread_over_nodes_and_zones(
+    name: str,
+) -> None:
+    spread = pod_of(name)["topologySpreadConstraints"]
+    places = [one["topologyKey"] for one in spread]
+    assert places == ["kubernetes.io/hostname", "topology.kubernetes.io/zone"]
+    labels = named("Deployment", name)["spec"]["template"]["metadata"]["labels"]
+    for one in spread:
+        assert one["labelSelector"]["matchLabels"].items() <= labels.items()
+        assert one["matchLabelKeys"] == [COMPONENT, "pod-template-hash"]
+        # A cluster of one node, or of one zone, runs the portal all the same.
+        assert one["whenUnsatisfiable"] == "ScheduleAnyway"
 
 
 def test_probes_ask_paths_that_exist_without_naming_a_host() -> None:
