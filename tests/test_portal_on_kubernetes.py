@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from django.urls import resolve
+from gunicorn.config import Config
+from kubernetes.client import V1PodDisruptionBudgetSpec
 
 from portal.env import Environment, read
 from sandbox.kubernetes import schema
@@ -254,6 +257,39 @@ def test_the_pods_of_a_part_and_version_are_spread_over_nodes_and_zones(
         assert one["matchLabelKeys"] == [COMPONENT, "pod-template-hash"]
         # A cluster of one node, or of one zone, runs the portal all the same.
         assert one["whenUnsatisfiable"] == "ScheduleAnyway"
+
+
+@pytest.mark.parametrize("name", sorted({*PARTS} - {"beat"}))
+def test_a_node_can_be_drained_while_a_part_is_broken(name: str) -> None:
+    """Without the policy, two pods that wait for the database would keep every node that they are on."""
+    [budget] = [
+        one["spec"]
+        for one in EVERYTHING
+        if one["kind"] == "PodDisruptionBudget" and one["metadata"]["name"] == name
+    ]
+    assert {*budget} <= {*V1PodDisruptionBudgetSpec.attribute_map.values()}
+    assert budget["selector"] == named("Deployment", name)["spec"]["selector"]
+    assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (
+        1,
+        "AlwaysAllow",
+    )
+
+
+def test_each_part_has_the_time_that_it_takes_to_end() -> None:
+    grace = {name: pod_of(name)["terminationGracePeriodSeconds"] for name in PARTS}
+    [_, before] = container("web")["lifecycle"]["preStop"]["exec"]["command"]
+    streams = Config().graceful_timeout
+    assert grace["web"] >= int(before) + streams + 5
+    assert grace["worker"] >= settings.CELERY["worker_soft_shutdown_timeout"] + 15
+    # What it migrates is rolled back when it is cut off, and begins anew.
+    assert grace["beat"] >= 120
+
+
+def test_no_stream_is_cut_off_by_the_route() -> None:
+    """Open pages keep a stream, followed logs are one, and Envoy ends each answer after 15 seconds by itself."""
+    rules = named("HTTPRoute", "web")["spec"]["rules"]
+    assert rules
+    assert [one.get("timeouts") for one in rules] == [{"request": "0s"}] * len(rules)
 
 
 def test_probes_ask_paths_that_exist_without_naming_a_host() -> None:
