@@ -4,14 +4,17 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
+from portal.management.commands.migrate import LOCK
 from scripts.packages import ROOT
 from tests.services.plugin import lent
 from tests.services.postgres import Postgres, program
+from tests.services.process import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -51,19 +54,25 @@ def manage(
     server: Postgres, *command: str, login: str = APP, owner: str = OWNER
 ) -> tuple[int, str]:
     """Run a command as the compose file does; how it ended and what it printed."""
-    addresses = {
-        "QM_DATABASE_URL": address(server, login),
-        "QM_MIGRATE_DATABASE_URL": owner and address(server, owner),
-    }
-    done = subprocess.run(
+    process = started(
+        *command,
+        QM_DATABASE_URL=address(server, login),
+        QM_MIGRATE_DATABASE_URL=owner and address(server, owner),
+    )
+    said, _ = process.communicate()
+    return process.returncode, said
+
+
+def started(*command: str, **env: str) -> subprocess.Popen[str]:
+    """A command that goes on by itself."""
+    return subprocess.Popen(
         [".venv/bin/python", "manage.py", *command],
         cwd=ROOT,
-        env={**os.environ, **addresses},
-        capture_output=True,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
     )
-    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +203,35 @@ def test_making_the_roles_and_migrating_again_changes_nothing(server: Postgres) 
     assert manage(server, "migrate", "--noinput")[0] == 0
     with signed_in(server) as app, pytest.raises(InsufficientPrivilege):
         app.execute("DELETE FROM audit_event")
+
+
+def test_who_migrates_second_waits_for_the_first_for_longer_than_a_page_may(
+    server: Postgres,
+) -> None:
+    limits = quote("-c lock_timeout=200 -c statement_timeout=200")
+    waits = """
+        SELECT EXISTS (
+            SELECT FROM pg_stat_activity
+            WHERE wait_event = 'advisory' AND clock_timestamp() - query_start > interval '600 ms'
+        )
+    """
+    with signed_in(server, OWNER) as first:
+        first.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        second = started(
+            "migrate",
+            "--noinput",
+            QM_DATABASE_URL=address(server, APP),
+            QM_MIGRATE_DATABASE_URL=f"{address(server, OWNER)}?options={limits}",
+        )
+        wait_until(
+            lambda: (
+                second.poll() is not None or first.execute(waits).fetchone() == (True,)
+            ),
+            what="the second to wait, or to end",
+        )
+        assert second.poll() is None, second.communicate()[0]
+    said, _ = second.communicate()
+    assert second.returncode == 0, said
 
 
 def test_a_login_that_may_too_much_or_is_not_there_is_refused(server: Postgres) -> None:

@@ -27,9 +27,7 @@ class Command(migrate.Command):
             return
         app_login = settings.DATABASES["default"]["USER"]
         with _signed_in(address.get_secret_value()):
-            # Where two are started at once, as by a node that is drained, the second waits and finds nothing to do.
-            with connections["default"].cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+            _wait_for_whoever_migrates()
             super().handle(*args, **options)
             try:
                 with transaction.atomic():
@@ -40,6 +38,19 @@ class Command(migrate.Command):
             self.stdout.write(
                 f"{app_login} reads and writes rows, and only adds to: {', '.join(tables)}"
             )
+
+
+def _wait_for_whoever_migrates() -> None:
+    """Where two are started at once, as by a node that is drained, the second waits and finds nothing to do.
+
+    A page's limits are not for it: the first may be at a large table for minutes, and so may what is migrated here.
+    Only for a table that is in use it waits as briefly as a page does, whose readers would all wait behind it.
+    """
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute("SET lock_timeout = 0")
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        cursor.execute("RESET lock_timeout")
 
 
 @contextmanager
