@@ -20,12 +20,17 @@ from scripts.git_host import GitHost
 from scripts.main_job import CLUSTER, MainJob
 from scripts.packages import ROOT
 
-# In a demo the containers' commands are those of this checkout; nothing else of Docker is there.
+# In a demo the containers' commands are those of this checkout; nothing else of Docker is there, nor of a cluster that
+# the portal itself runs on.
 CONTAINER = """
 manage() { (cd "$ROOT" && command "$PYTHON" "$@"); }
 docker() {
     if [ "${*:1:4}" = "compose exec web python" ]; then shift 4; manage "$@"
     else echo "not in a demo: docker $*" >&2; return 1; fi
+}
+kubectl() {
+    if [ "${*:1:6}" = "-n quartermaster-portal exec deployment/web -- python" ]; then shift 6; manage "$@"
+    else command kubectl "$@"; fi
 }
 python() { manage "$@"; }
 qm() { command "$PYTHON" -m qm "$@"; }

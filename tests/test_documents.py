@@ -212,9 +212,11 @@ def test_a_how_to_is_run_as_a_platform_lead_with_the_commands_of_a_container(
         block("echo $URL $TOKEN $MEMBER > said; cat said"),
         f"<!-- prints: {URL}/api/v1 qm_priya qm_ada -->",
         block(
-            "docker compose exec web python -c 'print(6 * 7)'", "cp .env.example .env"
+            "docker compose exec web python -c 'print(6 * 7)'",
+            "kubectl -n quartermaster-portal exec deployment/web -- python -c 'print(7 * 7)'",
+            "cp .env.example .env",
         ),
-        "<!-- prints: 42 -->",
+        "<!-- prints: 42 49 -->",
         block("qm --version; echo $QM_URL $QM_TOKEN"),
         "<!-- prints: qm, version -->",
         f"<!-- prints: {URL} qm_ada -->",

@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
@@ -203,6 +204,24 @@ def test_making_the_roles_and_migrating_again_changes_nothing(server: Postgres) 
     assert manage(server, "migrate", "--noinput")[0] == 0
     with signed_in(server) as app, pytest.raises(InsufficientPrivilege):
         app.execute("DELETE FROM audit_event")
+
+
+def test_the_owner_brings_a_dump_back_and_migrating_grants_anew(
+    server: Postgres, tmp_path: Path
+) -> None:
+    """As docs/how-to/back-up.md has it where nobody is a superuser."""
+    dump, owner = str(tmp_path / "quartermaster.dump"), address(server, OWNER)
+    made = [program("pg_dump"), "--format", "custom", "--file", dump, owner]
+    subprocess.run(made, check=True)
+    back = ["--no-owner", "--no-privileges", "--clean", "--if-exists"]
+    restored = [program("pg_restore"), *back, "--dbname", owner, dump]
+    subprocess.run(restored, check=True)
+    ended, said = manage(server, "migrate", "--noinput")
+    assert ended == 0, said
+    with signed_in(server) as app:
+        app.execute("SELECT FROM policy_policyversion")
+        with pytest.raises(InsufficientPrivilege):
+            app.execute("DELETE FROM audit_event")
 
 
 def test_who_migrates_second_waits_for_the_first_for_longer_than_a_page_may(
