@@ -20,7 +20,7 @@ from gunicorn.config import Config
 from kubernetes.client import V1PodDisruptionBudgetSpec
 
 from portal.env import Environment, read
-from sandbox.kubernetes import schema
+from sandbox.kubernetes import pod_security, schema, validation, validation_pods
 from sandbox.kubernetes.kinds import Kind, by_kind
 from scripts.packages import ROOT
 from tests.test_containers import SERVICES
@@ -158,9 +158,12 @@ KNOWN = [
         for one in KNOWN
     ],
 )
-def test_kubernetes_knows_every_field(kind: Kind, manifest: Manifest) -> None:
+def test_kubernetes_knows_every_field_and_refuses_none(
+    kind: Kind, manifest: Manifest
+) -> None:
     assert [str(error) for error in schema.errors(kind, manifest)] == []
     assert schema.strict_unknown_fields(kind, manifest) == []
+    assert validation.create_causes(kind, manifest) == []
 
 
 def test_the_sandbox_knows_most_of_the_kinds() -> None:
@@ -219,8 +222,12 @@ def test_each_container_may_do_nothing_and_has_bounds(one: Manifest) -> None:
 def test_each_pod_fits_the_restricted_standard_and_has_no_rights(name: str) -> None:
     """Pod Security Standards, restricted: https://kubernetes.io/docs/concepts/security/pod-security-standards/."""
     pod = pod_of(name)
-    assert pod["securityContext"]["runAsNonRoot"] is True
-    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    namespace = named("Namespace", "quartermaster-portal")
+    label = f"{pod_security.LABEL}enforce"
+    assert namespace["metadata"]["labels"][label] == "restricted"
+    assert pod_security.refusal(namespace, pod) == ""
+    made = {"spec": {"restartPolicy": "Always", **pod}}
+    assert validation_pods.validate_pod(made) == []
     assert pod["automountServiceAccountToken"] is False
     kinds = {kind for each in pod["volumes"] for kind in each if kind != "name"}
     assert kinds <= {"emptyDir", "secret", "configMap", "projected"}
