@@ -1,4 +1,5 @@
--- The portal's two logins, made once by an administrator of PostgreSQL 14 or newer in the portal's database:
+-- The portal's two logins, made once by an administrator of PostgreSQL 14 or newer in the portal's database, with a psql
+-- of 15 or newer:
 --
 --   quartermaster_owner  owns the tables; `manage.py migrate` alone signs in with it
 --   quartermaster_app    reads and writes rows; web, worker and beat sign in with it
