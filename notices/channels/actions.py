@@ -17,7 +17,7 @@ from notices.channels.events import SUBSCRIBABLE, WebhookEvent
 from notices.kinds import TOLD_TO_CHANNELS, NoticeKind, Way
 from notices.message import Message
 from notices.models import Channel, Delivery
-from notices.sealing import Unreadable, seal
+from notices.sealing import PURPOSE, SECRETS, Unreadable, seal, sealed_anew
 from notices.servers import outside
 from web.names import checked_name
 from web.refusals import BadInput, Conflict, NoRight
@@ -25,6 +25,8 @@ from web.refusals import BadInput, Conflict, NoRight
 # What can be changed of a channel of Teams or Slack, and of a webhook.
 FIELDS = frozenset({"name", "kinds", "enabled"})
 FIELDS_OF_WEBHOOKS = frozenset({"name", "events", "enabled"})
+# What of a channel lies sealed, and for which purpose.
+SEALED = {"sealed": PURPOSE, "secret": SECRETS, "former_secret": SECRETS}
 WRONG_FIELD = (
     "A webhook is told of events, a channel of Teams or of Slack of kinds of notices."
 )
@@ -96,6 +98,26 @@ def added(channel: Channel, *, by: User) -> None:
         address=channel.address,
         **{told: getattr(channel, told), "enabled": channel.enabled},
     )
+
+
+@transaction.atomic
+def seal_anew(channel_id: int) -> int:
+    """Seal the address and the secrets of a channel under the secret key of now; returns how many lay under another.
+
+    What they say stays, so nobody is told and nothing is written down. Raises Unreadable where a key is missing, and
+    nothing of the channel is changed.
+    """
+    channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
+    changed = []
+    for name, purpose in SEALED.items():
+        before = getattr(channel, name)
+        after = sealed_anew(before, purpose=purpose) if before else before
+        if after != before:
+            setattr(channel, name, after)
+            changed.append(name)
+    if changed:
+        channel.save(update_fields=changed)
+    return len(changed)
 
 
 @transaction.atomic
