@@ -122,7 +122,8 @@ def reason(run: Mapping[str, Any]) -> str:
     elif run["stop_asked_at"]:
         said = "It is being stopped."
     elif run["state"] == "blocked":
-        said = waits_for(run)
+        # A portal of before does not tell why.
+        said = plain(found.get("what")) or waits_for(run)
     else:
         said = plain(found.get("what")) if found.get("code") != "running" else ""
     return (
@@ -225,6 +226,15 @@ def waits_for(run: Mapping[str, Any]) -> str:
     return f"It begins when {before} has finished."
 
 
+def skipped(run: Mapping[str, Any], with_it: Iterable[Mapping[str, Any]]) -> str:
+    """What does not run because this one was stopped; empty where nothing waited for it."""
+    names = ", ".join(f"{plain(one['name'])} ({one['id']})" for one in with_it)
+    if not names or run["state"] == "finished":
+        return ""
+    unless = "" if run["is_over"] else ", unless it finishes first"
+    return f"Skipped with it{unless}: {names}."
+
+
 def progress(run: Mapping[str, Any]) -> str:
     """Where a run is, in one line."""
     if run.get("stop_asked_at") and not run["is_over"]:
@@ -232,7 +242,7 @@ def progress(run: Mapping[str, Any]) -> str:
     found = run["why"] or {}
     parts = (
         f"{run['name']}: {run['state']}.",
-        waits_for(run),
+        "" if found else waits_for(run),
         *(found.get(each, "") for each in ("what", "line", "when")),
     )
     return plain(" ".join(filter(None, parts)))

@@ -27,6 +27,7 @@ class Action(StrEnum):
     CHANGE_RUN = "change_run"
     STOP_JOB = "stop_job"
     OPEN_REQUEST = "open_request"
+    OPEN_RUN = "open_run"
     RENEW = "renew"
     SHOW_LOGS = "show_logs"
 

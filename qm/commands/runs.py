@@ -172,7 +172,7 @@ def why(run: str, is_json: bool) -> None:
 @click.option("--wait", is_flag=True, help="Return when it is over.")
 @as_json
 def stop(run: str, wait: bool, is_json: bool) -> None:
-    """End a run. It has its grace for a last checkpoint, then its GPUs are free."""
+    """End a run. It has its grace for a last checkpoint, then its GPUs are free. What waits for it is skipped."""
     api = portal()
     where, was_over = f"runs/{run_of(api, run)['id']}/", False
     try:
@@ -183,16 +183,21 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
         if not was_over:
             raise
         found = api.get(where)
+    # A portal of before does not tell it.
+    with_it = found.get("skipped", [])
     if wait:
         found = following.wait(api, found)
     if is_json:
         return words.printed(found)
     if was_over:
         return words.note(f"{found['name']} was over already: {found['state']}.")
-    return words.note(
+    words.note(
         f"{found['name']}: "
         + (f"{found['state']}." if found["is_over"] else "it is being stopped.")
     )
+    if said := words.skipped(found, with_it):
+        words.note(said)
+    return None
 
 
 @click.command()

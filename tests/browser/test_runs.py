@@ -99,7 +99,7 @@ def test_what_begins_after_another_run_is_chosen_and_promises_no_start(
     expect(page.locator("#answer")).to_contain_text("It begins when Judge has finished")
     assert violations(page) == []
     page.get_by_role("button", name="Start it").first.click()
-    page.get_by_role("link", name="Judge").click()
+    page.get_by_role("link", name="Open run").click()
     expect(page.locator("#progress")).to_contain_text("Then: Fine-tune BERT")
     page.get_by_role("link", name="Run something after it").click()
     page.get_by_role("link", name="Single node").first.click()

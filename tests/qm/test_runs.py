@@ -333,14 +333,18 @@ def test_one_that_begins_after_another_says_so_and_is_waited_for_to_its_end(
         for line in dry
     )
     second = busy.terminal(*later, *program).stdout.strip()
-    said = f"It begins when {first} has finished."
+    said = f"It begins when run {number}, Fine-tune BERT, has finished."
     [listed] = [line for line in cells(busy.terminal("list").stdout) if second in line]
     assert " blocked " in listed
     assert listed.endswith(said)
     shown = cells(busy.terminal("show", second).stdout)
     assert f"begins after {first} ({number})" in shown
-    assert said in shown
-    assert busy.terminal("why", second).stdout.strip() == said
+    told = busy.terminal("why", second).stdout.splitlines()
+    assert [line.startswith(f"{said} (since ") for line in told[:1]] == [True]
+    assert told[-1] == (
+        f"Wait: it is sent by itself. If run {number} does not finish, this one is skipped."
+    )
+    assert all(line in shown for line in told)
     waited = busy.terminal("wait", second)
     assert waited.exit_code == 0, waited.stderr
     assert f"{second}: blocked. {said}" in waited.stderr
@@ -362,8 +366,14 @@ def test_what_would_begin_after_a_run_that_was_stopped_is_refused_by_its_option(
     assert "--after: Run " in refused.stderr
     assert "did not finish: deleted on the cluster." in refused.stderr
     assert signed.terminal(*TRAIN, "--after", "none", "--", "x.py").exit_code == 6
-    signed.terminal("stop", second)
-    assert Run.objects.get(name=second).state == "stopped"
+    third = signed.terminal(*TRAIN, "--after", second, "--", "x.py").stdout.strip()
+    stopped = signed.terminal("stop", second)
+    skipped = Run.objects.get(name=third)
+    assert stopped.stderr.splitlines() == [
+        f"{second}: stopped.",
+        f"Skipped with it: {third} ({skipped.pk}).",
+    ]
+    assert skipped.state == "skipped"
 
 
 def test_one_is_submitted_again_after_another_or_after_none(signed: Signed) -> None:

@@ -100,8 +100,8 @@ def test_its_page_and_that_of_the_other_one_lead_to_each_other(
     assert "Then: Evaluate" in before
     assert "Run something after it" in before
     assert "Waits for another run" in behind
-    assert "Waits for Train being sent, submitted just now" in behind
-    assert "when the run that it waits for has finished" in behind
+    said = f"It begins when run {first.pk}, Train, has finished."
+    assert said in behind
     assert "Nothing of it is on the cluster." in behind
     table = browser.get(f"/teams/{tenancy.team.slug}/runs").content.decode()
     assert "Waits for another run" in table
@@ -139,7 +139,7 @@ def test_lists_name_the_run_that_one_waits_for_and_its_page_says_until_when(
     assert "after Train" in shown(f"/teams/{tenancy.team.slug}/runs")
     assert "after Train, submitted just now" in shown("/")
     until = moment(now + 3 * HOUR, now)
-    said = f"Waits for Train running, runs for 1 h, until {until} at the latest"
+    said = f"Run {first.pk} runs until {until} at the latest."
     assert said in shown(f"/runs/{run.pk}")
     [listed] = Caller(ada).get("runs/?state=blocked").json()["results"]
     assert listed["after_name"] == first.name

@@ -17,6 +17,19 @@ def offered_before(team_id: int, *, named: Collection[int] = ()) -> list[Run]:
     return [*found, *rows.filter(pk__in=missing).order_by("-pk")] if missing else found
 
 
+def skipped_with(run: Run) -> list[Run]:
+    """What waits for a run, and for that in turn, ascending by number: it is skipped unless the run finishes.
+
+    Once the run has ended otherwise, what was skipped with it. One query for each link of the longest chain.
+    """
+    rows = Run.objects.filter(state__in=[State.BLOCKED, State.SKIPPED])
+    found, last = list[Run](), [run]
+    while last:
+        last = [*rows.filter(after__in=last).only("title", "name")]
+        found += last
+    return sorted(found, key=lambda one: one.pk)
+
+
 def live_after(run: Run) -> int | None:
     """The run that a run was to begin after, while that may finish: once more after it makes sense only then."""
     if run.after_id is None:

@@ -23,6 +23,7 @@ from provisioning.models import Tenancy
 from web.refusals import BadInput, BadValues, NoRight, pointer_to
 from workloads.explanations import Explanation
 from workloads.runs import actions
+from workloads.runs.after import skipped_with
 from workloads.runs.held_until import too_few_for_plan, too_few_words
 from workloads.runs.logs.reading import TAIL, read_log
 from workloads.runs.logs.rights import Right
@@ -44,6 +45,7 @@ from workloads.runs.serializers import (
     RunQuery,
     RunSerializer,
     RunShortSerializer,
+    StoppedRunSerializer,
     SubmissionSerializer,
     TimeLimitSerializer,
 )
@@ -147,16 +149,17 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
             plan = actions.preview(tenancy, asked, by=self.caller, key=self._key())
         return Response(self._previewed(plan, PlanSerializer, tenancy, asked.flavor))
 
-    @extend_schema(request=None, responses=RunSerializer)
+    @extend_schema(request=None, responses=StoppedRunSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, call: Call, pk: int) -> Response:
         """End a run: it has its grace for a last checkpoint, then its pods go and its GPUs are free.
 
-        Asked again while it ends it is the same.
+        What waits for it is skipped with it. Asked again while it ends it is the same.
         """
+        actions.stop(self.get_object().pk, by=self.caller, now=timezone.now())
         run = self.get_object()
-        actions.stop(run.pk, by=self.caller, now=timezone.now())
-        return Response(self._full(self.get_object()))
+        run.skipped = skipped_with(run)
+        return Response(self._full(run, StoppedRunSerializer))
 
     @extend_schema(request=TimeLimitSerializer, responses=RunSerializer)
     @action(detail=True, methods=["post"])
@@ -313,9 +316,11 @@ class RunEndpoint(mixins.ListModelMixin, Endpoint):
     def _made(self, run: Run) -> Answer:
         return Answer(self._full(run), 201, f"/api/v1/runs/{run.pk}/")
 
-    def _full(self, run: Run) -> dict[str, Any]:
+    def _full(
+        self, run: Run, shown_by: type[RunSerializer] = RunSerializer
+    ) -> dict[str, Any]:
         run.seen = seen_run(run, by=self.caller, now=timezone.now())  # type: ignore[attr-defined]
-        return self.shown(run, RunSerializer)
+        return self.shown(run, shown_by)
 
 
 @contextmanager

@@ -509,7 +509,7 @@ class RunShortSerializer(serializers.Serializer[Run]):
 
     @extend_schema_field(WhySerializer(allow_null=True))
     def get_why(self, run: Run) -> Any:
-        """Why it is where it is; null in a list without `why=true`, before it is sent and once it is over."""
+        """Why it is where it is; null in a list without `why=true`, while it is being sent and once it is over."""
         found = self.context.get("reasons", {}).get(run.pk)
         return None if found is None else WhySerializer(found).data
 
@@ -638,9 +638,26 @@ class RunSerializer(RunShortSerializer):
 
     @extend_schema_field(WhySerializer(allow_null=True))
     def get_why(self, run: Any) -> Any:
-        """Why it is where it is; null before it is sent and once it is over."""
+        """Why it is where it is; null while it is being sent and once it is over."""
         found = run.seen.why
         return None if found is None else WhySerializer(found).data
+
+
+class SkippedRunSerializer(serializers.Serializer[Run]):
+    """A run that waited for another one."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    name = serializers.CharField()
+
+
+class StoppedRunSerializer(RunSerializer):
+    """A run that is stopped, with what does not run for that."""
+
+    skipped = SkippedRunSerializer(
+        many=True,
+        help_text="What waits for it, and for that in turn: skipped with it, unless it finishes before it is stopped.",
+    )
 
 
 class LogLineSerializer(serializers.Serializer[Any]):

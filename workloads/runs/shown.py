@@ -15,6 +15,7 @@ from workloads.board import work_of_team
 from workloads.explanations import Explanation
 from workloads.freshness import Seen
 from workloads.reading.pods import label_of
+from workloads.runs.blocked import explain_blocked
 from workloads.runs.logs.keeping import kept_source
 from workloads.runs.logs.reading import GONE, KeptSource, Source
 from workloads.runs.models import Attempt, Run
@@ -46,7 +47,7 @@ class AttemptSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeen:
-    """A run with its reason and pods; `why` is None before it was sent and after its end.
+    """A run with its reason and pods; `why` is None while it is being sent and after its end.
 
     `sent_back_at` is when its queue stopped it, until it starts again; `stop_at` when it is stopped for GPUs that are
     no longer held, before its time limit ends it. `attempts` may be left out of one that was never
@@ -65,6 +66,7 @@ class RunSeen:
 def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
     """What the copy says about one run; six queries however large the cluster is, and one for a past (`with_past`)."""
     found, seen, stop_at = None, None, None
+    why = explain_blocked(run, now=now)
     if run.sent_at is not None and not run.is_over:
         board = work_of_team(run.team, by=by, now=now)
         here = (run.cluster.name, run.tenancy.namespace, run.name)
@@ -81,9 +83,10 @@ def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
             None,
         )
         stop_at = _stop_of(run) if found and found.held else None
+        why = found.why if found is not None else None
     return RunSeen(
         run=run,
-        why=found.why if found is not None else None,
+        why=why,
         pods=pods_of(run) if run.sent_at is not None else (),
         seen=seen,
         sent_back_at=found.sent_back_at if found is not None else None,
@@ -110,10 +113,18 @@ def attempts_of(run: Run) -> list[AttemptSeen]:
 def reasons_of(
     runs: Collection[Run], *, by: User, now: datetime
 ) -> dict[int, Explanation]:
-    """Why runs that were sent and are not over are where they are; a few queries for each of their first teams."""
+    """Why runs are where they are that wait for another one, or were sent and are not over.
+
+    The others are left out. A few queries for each of the first teams of those that were sent, and none for the rest.
+    """
+    blocked = {
+        one.pk: why
+        for one in runs
+        if (why := explain_blocked(one, now=now)) is not None
+    }
     wanted = {one.pk for one in runs if one.sent_at is not None and not one.is_over}
     teams = {one.team_id: one.team for one in runs if one.pk in wanted}
-    return {
+    return blocked | {
         each.run: each.why
         for team in [*teams.values()][:MOST_TEAMS]
         for each in work_of_team(team, by=by, now=now).work

@@ -34,6 +34,7 @@ from ui.parts import (
 from workloads.explanations import Explanation
 from workloads.failures.causes import Code
 from workloads.gpu_use.overall import Overall
+from workloads.runs.after import skipped_with
 from workloads.runs.held_until import (
     too_few_for_plan,
     too_few_words,
@@ -112,14 +113,11 @@ class RunLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Neighbours:
-    """The run that another one waits for, if any, and those that begin after it; whether any of these waits for it."""
+class NextRuns:
+    """The runs that begin after one, and in a sentence those that are skipped if it is stopped; empty without any."""
 
-    waits_for: Link | None
-    # How the run that it waits for is, with when that ends at the latest.
-    how: str
     then: Sequence[Link]
-    is_waited_for: bool
+    skipped: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,35 +234,37 @@ def sentence_of(seen: RunSeen) -> str:
         return " ".join(filter(None, (run.end_words, why, run.advice)))
     if run.is_being_stopped:
         return "It has its grace to write a last checkpoint; its GPUs are free as soon as its pods are gone."
-    if run.state == State.BLOCKED:
-        return "It is sent to the cluster when the run that it waits for has finished."
+    if seen.why is not None:
+        return seen.why.what
     if run.sent_at is None:
         return (
             f"It is not on the cluster yet: {run.message}"
             if run.message
             else "It is being sent to the cluster."
         )
-    if seen.why is None:
-        return "The portal is about to see it on the cluster."
-    return seen.why.what
+    return "The portal is about to see it on the cluster."
 
 
-def before_and_after(run: Run, now: datetime) -> Neighbours:
-    """The run that one waits for, and those that begin after it, the first ones; no query without (`with_next`)."""
-    before, then = run.waits_for, list[Run]()
+def next_runs(run: Run) -> NextRuns:
+    """The runs that begin after one, the first ones; no query without (`with_next`)."""
+    then = list[Run]()
     if getattr(run, "has_next", True):
         rows = Run.objects.filter(after=run).only("title", "state")
         # Of many those that wait are shown, and not what is over.
         live_first = rows.order_by(F("ended_at").asc(nulls_first=True), "pk")
         then = sorted(live_first[:MOST_NEXT_RUNS], key=lambda one: one.pk)
-    return Neighbours(
-        waits_for=None if before is None else _link_to(before),
-        how=""
-        if before is None
-        else f"{before.word.lower()}, {_time_words(before, now)}",
+    is_waited_for = any(one.state == State.BLOCKED for one in then)
+    return NextRuns(
         then=[_link_to(one) for one in then],
-        is_waited_for=any(one.state == State.BLOCKED for one in then),
+        skipped=_skipped_words(skipped_with(run)) if is_waited_for else "",
     )
+
+
+def _skipped_words(runs: Sequence[Run]) -> str:
+    names = [one.title for one in runs[:MOST_NEXT_RUNS]]
+    if len(runs) > MOST_NEXT_RUNS:
+        names.append(f"and {len(runs) - MOST_NEXT_RUNS} more")
+    return f"What waits for it is skipped: {', '.join(names)}."
 
 
 def _link_to(run: Run) -> Link:

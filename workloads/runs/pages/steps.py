@@ -46,6 +46,8 @@ def link_of(
         )
     elif step.action is Action.OPEN_REQUEST:
         href = reverse("request", args=[step.data["request"]])
+    elif step.action is Action.OPEN_RUN:
+        href = reverse("run", args=[step.data["run"]])
     elif run is not None:
         href = _of_run(step, run, tenancy, tenancies)
     return {"label": step.label, "href": href} if href else None

@@ -150,7 +150,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "tone": page.run_tone(found),
         "sentence": page.sentence_of(seen),
         "waiting": page.waiting_of(seen.why, found, now),
-        "near": page.before_and_after(found, now),
+        "after_it": page.next_runs(found),
         "figures": page.figures_of(seen, use, now),
         "keeps_advice": keeps_advice,
         "next_size": []

@@ -1,0 +1,49 @@
+"""Why a run is not sent yet: another one has to finish first. What its page says, the API says."""
+
+from datetime import datetime
+
+from ui.amounts import moment
+from workloads.explanations import Action, Explanation, Outlook, Step
+from workloads.runs.models import Run
+from workloads.runs.states import State
+
+NO_LINE = "It is sent to the cluster then, and takes its place in the line."
+
+
+def explain_blocked(run: Run, *, now: datetime) -> Explanation | None:
+    """Why a run waits for another one and until when at the latest; None for one that does not. Asks no query.
+
+    Take it from `described` rows, which have the other run.
+    """
+    before = run.waits_for
+    if before is None:
+        return None
+    is_stopped = before.is_being_stopped
+    return Explanation(
+        code="waits_for_stopped_run" if is_stopped else "waits_for_run",
+        outlook=Outlook.CHANGE if is_stopped else Outlook.WAIT,
+        what=f"It begins when run {before.pk}, {before.title}, has finished.",
+        # Nothing becomes blocked later: it is from its submission on, or never.
+        since=run.created_at,
+        line=NO_LINE,
+        when=_when(before, now),
+        do=_advice(before),
+        step=Step(Action.OPEN_RUN, f"Open run {before.pk}", {"run": before.pk}),
+    )
+
+
+def _when(before: Run, now: datetime) -> str:
+    name = f"Run {before.pk}"
+    if before.is_being_stopped:
+        return f"Never, unless run {before.pk} finishes before it is stopped."
+    if before.state == State.BLOCKED:
+        return f"{name} waits for another run itself, so nobody can say when."
+    if before.running_since is None or before.limit_at is None:
+        return f"{name} does not run now, so nobody can say when."
+    return f"{name} runs until {moment(before.limit_at, now)} at the latest."
+
+
+def _advice(before: Run) -> str:
+    if before.is_being_stopped:
+        return f"Rerun run {before.pk}, and submit this one after that: it is skipped when run {before.pk} has stopped."
+    return f"Wait: it is sent by itself. If run {before.pk} does not finish, this one is skipped."
