@@ -1,7 +1,7 @@
 """What the queue cannot give now, or at all: it is full, or the job is larger than its quota. Pure."""
 
 from workloads.explanations import Action, Answer, Outlook, Step
-from workloads.observed import Allocation, Facts, OpenRequest, Quota
+from workloads.observed import Allocation, Facts, Quota
 from workloads.reading.values import is_gpu
 from workloads.reasons.clock import Clock
 from workloads.reasons.fit import CHANGE_RUN, no_fit
@@ -9,11 +9,13 @@ from workloads.reasons.messages import Cause, Kind, decisive, preempted
 from workloads.reasons.stops import preemptor
 from workloads.reasons.words import (
     amount,
+    asked_already,
     display_name,
     larger_than,
     never_more,
     open_request,
     request_more,
+    request_waits,
     use_elsewhere,
     waits_for,
     whole,
@@ -64,7 +66,7 @@ def _full(cause: Cause, facts: Facts) -> Answer:
     if step is not None:
         do += " Or run it where GPUs are free now."
     elif (asked := facts.requests.get(cause.flavor)) is not None:
-        do += f" {_asked_already(asked)}"
+        do += f" {asked_already(asked)}"
         step = open_request(asked)
     elif (
         (more := whole(cause.missing))
@@ -82,10 +84,6 @@ def _full(cause: Cause, facts: Facts) -> Answer:
         step=step,
         detail=cause.message,
     )
-
-
-def _asked_already(asked: OpenRequest) -> str:
-    return f"Your team's request for {asked.gpus} more waits for {asked.who}."
 
 
 def _or_stop(cause: Cause, facts: Facts) -> str:
@@ -123,7 +121,10 @@ def _use(cause: Cause, facts: Facts) -> str:
     lent = f"{use}; it may borrow {at_most}what other teams leave unused"
     if not _is_within_limits(quota, facts):
         return f"{lent}."
-    return f"{lent}, which is too little now. GPUs that no team holds are not lent: ask for them."
+    ask = "" if cause.flavor in facts.requests else ": ask for them"
+    return (
+        f"{lent}, which is too little now. GPUs that no team holds are not lent{ask}."
+    )
 
 
 def _is_within_limits(quota: Quota, facts: Facts) -> bool:
@@ -179,15 +180,7 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
             detail=cause.message,
         )
     if (asked := facts.requests.get(cause.flavor)) is not None:
-        return Answer(
-            code="request_open",
-            outlook=Outlook.ESCALATE,
-            what=f"{what} {_asked_already(asked)}",
-            do="Remind them, or run it with fewer GPUs.",
-            since=asked.since,
-            step=open_request(asked),
-            detail=cause.message,
-        )
+        return request_waits(asked, what, detail=cause.message)
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,
@@ -242,10 +235,13 @@ def _not_yet(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Ans
 
 def _ended(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answer:
     ends, title = found.ends or clock.now, facts.title(found.flavor)
+    what = f"Your team's {found.gpus} × {title} ended on {clock.day(ends)}, so the queue cannot give them."
+    if (asked := facts.requests.get(found.flavor)) is not None:
+        return request_waits(asked, what, detail=cause.message)
     return Answer(
         code="allocation_ended",
         outlook=Outlook.CHANGE,
-        what=f"Your team's {found.gpus} × {title} ended on {clock.day(ends)}, so the queue cannot give them.",
+        what=what,
         do="Renew them, or run it with fewer GPUs.",
         since=ends,
         step=Step(

@@ -8,7 +8,7 @@ from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Condition, Facts, Stop, Workload
 from workloads.reasons import maintenance
 from workloads.reasons.clock import Clock
-from workloads.reasons.words import display_name, request_more
+from workloads.reasons.words import asked_already, display_name, request_more
 
 JOB_UID = re.compile(r"JobUID: ([0-9a-fA-F-]+)")
 REJECTED = re.compile(r'AdmissionCheck in Rejected state: "([^"]*)"(?: \((.*)\))?')
@@ -283,11 +283,17 @@ def _by_portal(
     stop: Stop, workload: Workload, facts: Facts, since: datetime | None
 ) -> Answer:
     used = f"{workload.gpus} × {facts.title(stop.flavor)}"
+    asked = facts.requests.get(stop.flavor)
+    advice = (
+        "Ask for them again, and run it again then."
+        if asked is None
+        else f"{asked_already(asked)} Run it again when they are granted."
+    )
     return Answer(
         code="stopped_by_portal",
         outlook=Outlook.CHANGE,
         what=f"The portal stopped it: your team no longer holds the {used} that it used.",
-        do="Ask for them again, and run it again then. Its job is kept until you delete it.",
+        do=f"{advice} Its job is kept until you delete it.",
         since=since or stop.at,
         step=request_more(workload.gpus, stop.flavor, facts),
     )

@@ -26,6 +26,7 @@ from workloads.reasons.clock import Clock
 from workloads.reasons.words import (
     gpu_words,
     request_more,
+    request_waits,
     resource_words,
     use_elsewhere,
 )
@@ -186,10 +187,13 @@ def _too_large(
         if quota.resource in short and asks > most:
             profile = profile_of(quota.resource)
             slices = ((profile, asks),) if profile else ()
+            what = f"It asks for {gpu_words(asks, slices)}; your team has {most} here."
+            if (asked := facts.requests.get(quota.flavor)) is not None:
+                return request_waits(asked, what, detail=said.message)
             return Answer(
                 code="larger_than_quota",
                 outlook=Outlook.CHANGE,
-                what=f"It asks for {gpu_words(asks, slices)}; your team has {most} here.",
+                what=what,
                 do=f"Ask for {asks - most} more for your team, or run it with {most or 'none'}.",
                 step=request_more(asks - most, quota.flavor, facts),
                 detail=said.message,

@@ -1,11 +1,11 @@
-"""Words that several reasons share: amounts, other jobs, and what is quoted for experts. Pure."""
+"""Words that several reasons share: amounts, other jobs, requests, and what is quoted for experts. Pure."""
 
 import re
 
 from fleet.names import profile_of, slice_words
 from provisioning.desired.quantities import counted
 from ui.amounts import gpus
-from workloads.explanations import Action, Step
+from workloads.explanations import Action, Answer, Outlook, Step
 from workloads.observed import Elsewhere, Facts, JobKey, OpenRequest, Slices, by_profile
 from workloads.reading.values import is_gpu
 
@@ -149,6 +149,24 @@ def open_request(asked: OpenRequest) -> Step:
     """The step to a request for more GPUs that is sent already."""
     label = f"Open request {asked.number}"
     return Step(Action.OPEN_REQUEST, label, {"request": asked.number})
+
+
+def asked_already(asked: OpenRequest) -> str:
+    """That the team has asked for more, and who has to answer it."""
+    return f"Your team's request for {asked.gpus} more waits for {asked.who}."
+
+
+def request_waits(asked: OpenRequest, what: str, *, detail: str) -> Answer:
+    """The answer where the queue has too few, which `what` says, and the team has asked for more."""
+    return Answer(
+        code="request_open",
+        outlook=Outlook.ESCALATE,
+        what=f"{what} {asked_already(asked)}",
+        do="Remind them, or run it with fewer GPUs.",
+        since=asked.since,
+        step=open_request(asked),
+        detail=detail,
+    )
 
 
 def request_more(count: int, flavor: str, facts: Facts) -> Step:
