@@ -91,7 +91,7 @@ class Capacity(Amounts):
 
 
 class Column(TypedDict):
-    """The head of a column; `kind` is number or end."""
+    """The head of a column; `kind` is number, end, or spare: a number that a narrow table of figures leaves out."""
 
     label: str
     kind: NotRequired[str]

@@ -21,7 +21,7 @@ def data_table(
     show_caption: bool = False,
     kind: str = "",
 ) -> Context:
-    """A table; a cell is a value, a badge, or a `Cell`. Its `kind` says how and when its rows become cards."""
+    """A table; a cell is a value, a badge, or a `Cell`. Its `kind` says how and when its rows become cards, if ever."""
     heads = [
         {"label": column, "kind": "", "hidden": False}
         if isinstance(column, str)

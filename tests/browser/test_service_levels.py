@@ -3,11 +3,19 @@
 from datetime import UTC, timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from tests import factories
-from tests.browser.conftest import LOOKS, Open, arrives, overflow, violations
+from tests.browser.conftest import (
+    LOOKS,
+    Open,
+    arrives,
+    lines,
+    overflow,
+    violations,
+)
 from tests.scene import Scene
 from workloads.models import ServiceDay, ServiceLevel
 
@@ -29,7 +37,8 @@ def service(
     )
     today = now.astimezone(UTC).date()
     # It is measured as long as its budget is counted.
-    level.days.create(day=today - timedelta(29), requests=0, failed=0)
+    if len(failed) < 30:
+        level.days.create(day=today - timedelta(29), requests=0, failed=0)
     ServiceDay.objects.bulk_create(
         ServiceDay(
             level=level,
@@ -67,6 +76,31 @@ def test_the_list_leads_from_what_needs_care_to_its_days(
     page.get_by_role("link", name="rank-search").click()
     arrives(page, "rank-search")
     expect(page.get_by_text("It is slow: 99 of 100 requests")).to_be_visible()
+    assert overflow(page) == 0
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_month_of_days_is_a_table_of_one_line_each_on_a_phone(
+    scene: Scene, open_page: Open, theme: str
+) -> None:
+    failed = [40, 1_200, 0, 18_431.5, 3] * 6
+    level = service(scene, "rank-search", "real_time", *failed, p99=0.24)
+    level.days.update(requests=F("requests") * 10)
+    level.days.filter(failed=3).update(p99=2.5, is_beyond=True)
+    where = f"/capacity/service-levels/{level.pk}"
+
+    page = open_page(scene.priya, where, size="phone", theme=theme)
+
+    rows = page.locator("#service-level tbody tr")
+    assert rows.count() == 30
+    assert {lines(row) for row in rows.all()} == {1}
+    table = page.locator("#service-level .table-wrap")
+    assert table.evaluate("(one) => one.scrollWidth - one.clientWidth") == 0
+    screens = table.evaluate("(one) => one.offsetHeight / window.innerHeight")
+    assert screens < 1.5
+    for head in ("Day (UTC)", "Requests", "Of the budget"):
+        expect(table.get_by_role("columnheader", name=head)).to_be_visible()
     assert overflow(page) == 0
     assert violations(page) == []
 

@@ -37,7 +37,8 @@ COLUMNS: Columns = [
 DAY_COLUMNS: Columns = [
     "Day (UTC)",
     {"label": "Requests", "kind": "number"},
-    {"label": "Failed", "kind": "number"},
+    # What share was answered says as much where there is no room for both.
+    {"label": "Failed", "kind": "spare"},
     {"label": "Answered", "kind": "number"},
     {"label": "Of the budget", "kind": "number"},
     {"label": "99 of 100 within", "kind": "number"},
@@ -258,7 +259,7 @@ def _day(day: Day, budget: Budget) -> Row:
     )
     return {
         "cells": [
-            f"{day.day:%d %b %Y}",
+            f"{day.day:%d %b}",
             _count(day.requests),
             _count(day.failed),
             percent(answered),
