@@ -13,7 +13,8 @@ there) and
 ``POST /sandbox/compact`` (etcd forgets; what the API server cached since it started is still served) and
 ``POST /sandbox/restart`` (the API server starts anew: older watches expire, and continue tokens when etcd forgot them;
 the first list of a custom kind is 429 ``storage is (re)initializing``), and ``POST /sandbox/cilium`` (Cilium's
-policies are served from now on) and ``POST /sandbox/jobset {"served": false}`` (JobSet is not installed any more).
+policies are served from now on) and ``POST /sandbox/jobset {"served": false}`` (JobSet is not installed any more), and
+``POST /sandbox/kueue {"served": false}`` (Kueue's controller is away until that is true again).
 """
 
 from sandbox.kubernetes.autoscaling import NodePool

@@ -7,6 +7,7 @@ from typing import Any
 from sandbox.kubernetes import (
     job_webhook,
     jobset_webhook,
+    kueue_webhooks,
     limitrange,
     ownership,
     pod_security,
@@ -82,6 +83,7 @@ class Admission:
         """A new object after the mutating webhooks."""
         if self._has_volcano:
             return volcano_webhook.born(self._store, kind, obj, target.namespace)
+        self._ask_kueue(kind, target.namespace, "mutate")
         if kind.kind == "Pod":
             return pod_webhook.born(obj, target.namespace)
         if kind.kind not in job_webhook.QUEUED:
@@ -174,6 +176,18 @@ class Admission:
             if self._has_volcano
             else self._denied_by_kueue(kind, obj, live)
         )
+        if refusal:
+            raise refusal
+
+    def asked(self, kind: Kind, obj: Obj, subresource: str) -> None:
+        """Refuse a write (500) that a webhook is asked about which does not answer, also one that changes nothing."""
+        if not subresource:
+            self._ask_kueue(kind, obj["metadata"].get("namespace", ""), "validate")
+
+    def _ask_kueue(self, kind: Kind, namespace: str, verb: str) -> None:
+        if self._has_volcano:
+            return
+        refusal = kueue_webhooks.unanswered(self._store, kind, namespace, verb)
         if refusal:
             raise refusal
 

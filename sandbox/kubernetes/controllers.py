@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sandbox.kubernetes import kueue_webhooks
 from sandbox.kubernetes.admission import Admission
 from sandbox.kubernetes.admitting import Scheduler
 from sandbox.kubernetes.autoscaling import Autoscaler, NodePool
@@ -117,6 +118,8 @@ class Controllers:
             *(self.jobsets, self._jobs, *queues),
             *(self._nodes, self.autoscaler, self.interruptions, self._executions),
         )
+        # What does nothing while Kueue's controller is away; it takes up then what it has missed.
+        self._of_kueue = () if self._has_volcano else queues
         self._timer: (
             tuple[asyncio.AbstractEventLoop, float, asyncio.TimerHandle] | None
         ) = None
@@ -137,7 +140,8 @@ class Controllers:
                 changes, self._changes[:] = self._changes[:], []
                 for change in changes:
                     self._react(change)
-            if not any(one.run() for one in self._runners):
+            away = () if kueue_webhooks.is_there(self._store) else self._of_kueue
+            if not any(one.run() for one in self._runners if one not in away):
                 break
         self._schedule()
 

@@ -73,7 +73,7 @@ class Jobs:
         return self._times.next_due
 
     def react(self, change: Change) -> None:
-        """Remember a Job that changed, or whose pods did, or whose namespace may have room again."""
+        """Remember a Job that changed, or whose pods did, or that may make pods again: with room, or Kueue back."""
         match change.resource:
             case ("batch", "jobs") if change.removed:
                 self._times.stop(change.key)
@@ -85,6 +85,8 @@ class Jobs:
                 self._due |= dict.fromkeys(
                     key for key in self._blocked if key[0] == change.key[0]
                 )
+            case ("apps", "deployments"):
+                self._due |= dict.fromkeys(self._blocked)
 
     def _pod(self, change: Change) -> None:
         pod, owner = change.after.obj, owner_of(change.after.obj)

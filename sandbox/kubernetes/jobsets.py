@@ -98,6 +98,9 @@ class JobSets:
                 self._due |= dict.fromkeys(
                     key for key in self._blocked if key[0] == change.key[0]
                 )
+            case ("apps", "deployments"):
+                # Kueue, which has a say in each new Job, may be back.
+                self._due |= dict.fromkeys(self._blocked)
 
     def resume(self) -> None:
         """Look at every JobSet again after the store was filled from a snapshot."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from sandbox.kubernetes import kueue_webhooks
 from sandbox.kubernetes.calls import Answer, Call, json_answer, page_not_found
 from sandbox.kubernetes.occupying import occupy
 from sandbox.kubernetes.rbac import MASTERS
@@ -85,6 +86,12 @@ def _serve_jobset(cluster: "Cluster", call: Call) -> Answer:
     return json_answer(200, {"served": cluster.has_jobset})
 
 
+def _serve_kueue(cluster: "Cluster", call: Call) -> Answer:
+    is_there = _spec(call).get("served") is not False
+    kueue_webhooks.put_there(cluster.store, is_there=is_there)
+    return json_answer(200, {"served": is_there})
+
+
 def _restart(cluster: "Cluster", _call: Call) -> Answer:
     cluster.restart()
     return json_answer(200, {"oldest": cluster.store.oldest})
@@ -113,6 +120,7 @@ _SWITCHES: Mapping[tuple[str, str], Callable[["Cluster", Call], Answer]] = {
     ("POST", "/sandbox/visibility"): _serve_visibility,
     ("POST", "/sandbox/traffic"): _let_through,
     ("POST", "/sandbox/jobset"): _serve_jobset,
+    ("POST", "/sandbox/kueue"): _serve_kueue,
     ("POST", "/sandbox/prometheus"): _serve_prometheus,
     ("POST", "/sandbox/restart"): _restart,
 }

@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.kubernetes import status
 from sandbox.kubernetes.admitting import CLUSTER_QUEUE, GATED_BY, LOCAL_QUEUE, in_order
-from sandbox.kubernetes.calls import Answer, Call, Target, json_answer, page_not_found
+from sandbox.kubernetes.calls import (
+    Answer,
+    Call,
+    Target,
+    json_answer,
+    page_not_found,
+    text_answer,
+)
 from sandbox.kubernetes.capacity import queue_of
 from sandbox.kubernetes.causes import part
 from sandbox.kubernetes.conditions import holds
 from sandbox.kubernetes.evicting import WORKLOAD, is_given_up
+from sandbox.kubernetes.kueue_webhooks import is_there
 from sandbox.kubernetes.log_options import whole_number
 from sandbox.kubernetes.preempting import priority
 from sandbox.kubernetes.status import Refusal
@@ -45,6 +53,8 @@ def answer(cluster: "Cluster", call: Call, at: Target) -> Answer:
     """The line of a queue; raises Refusal for a queue or a path that is not there."""
     if not cluster.has_visibility or at.version not in VERSIONS:
         return page_not_found()
+    if not is_there(cluster.store):
+        return text_answer(503, "service unavailable\n")
     scoped = {"clusterqueues": False, "localqueues": True}.get(at.plural)
     if scoped is None or scoped != bool(at.namespace) or at.subresource != _PART:
         raise status.no_such_resource()

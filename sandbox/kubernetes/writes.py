@@ -203,6 +203,7 @@ class Writes:
             metadata["generation"] = 1
         obj = self.admission.limited(kind, {**obj, "metadata": metadata})
         self.admission.check_rights(kind, obj, call.who)
+        self.admission.asked(kind, obj, "")
         self.admission.validated(kind, obj, None)
         self.admission.judged(
             Attempt(
@@ -265,10 +266,11 @@ class Writes:
         """Finish a change: nothing is stored and no version is used when nothing differs."""
         obj = _counted(kind, live.obj, obj)
         obj = ownership.with_claims(obj, claims)
+        part = call.target.subresource if call.target else ""
+        self.admission.asked(kind, obj, part)
         if _same(live.obj, obj):
             return object_answer(kind, live, 200, headers)
         self.admission.check_rights(kind, obj, call.who)
-        part = call.target.subresource if call.target else ""
         self.admission.validated(kind, obj, live.obj, part)
         self.admission.judged(
             Attempt(kind, "UPDATE", call.who, obj, live.obj, part, dry_run=call.dry_run)

@@ -1,6 +1,5 @@
 """What works of a cluster and what does not, part by part, each with its sentence."""
 
-import json
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from tests.provisioning.conftest import Place
 
 pytestmark = pytest.mark.django_db
 PARTS = ("API server", "Kueue", "Kueue's settings", "Webhooks", "Nodes")
-DEPLOYMENT = ("apps/v1", "Deployment")
 WEBHOOK = (
     'Internal error occurred: failed calling webhook "mclusterqueue.kb.io": failed to call webhook: '
     "connection refused"
@@ -41,17 +39,13 @@ def states(cluster: Cluster) -> dict[str, str]:
 
 
 def without_kueue(place: Place) -> None:
-    """Kueue's only controller is gone; an API server leaves a 0 out of the status."""
-    found = place.kubernetes.get(DEPLOYMENT, "kueue-controller-manager", "kueue-system")
-    body = json.dumps(
-        {**(found or {}), "status": {"replicas": 1, "unavailableReplicas": 1}}
-    )
-    place.kubernetes.fail(
-        where="deployments/kueue-controller-manager",
-        method="GET",
-        status=200,
-        body=body,
-    )
+    """Kueue's only controller is gone."""
+    place.kubernetes.write("POST", "/sandbox/kueue", {"served": False})
+
+
+def with_kueue(place: Place) -> None:
+    """It is back."""
+    place.kubernetes.write("POST", "/sandbox/kueue", {"served": True})
 
 
 def test_a_cluster_whose_parts_all_work_is_good(place: Place) -> None:
@@ -108,6 +102,8 @@ def test_since_when_a_part_is_as_it_is_holds_over_looks_until_it_changes(
         "Webhooks": went_down,
     }
     assert found.queues_down_since == went_down
+    with_kueue(place)
+    assert look(place).queues_down_since is None
 
 
 def test_the_priorities_that_queues_know_are_kept_where_they_may_be_listed(
