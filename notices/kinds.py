@@ -44,6 +44,7 @@ class NoticeKind(StrEnum):
     SEAT_EMPTY = "seat_empty"
     RUN_ENDED = "run_ended"
     RUN_ENDING = "run_ending"
+    RUN_BLOCKED = "run_blocked"
     RUN_PARKED = "run_parked"
     NOTEBOOK_ENDED = "notebook_ended"
     NOTEBOOK_IDLE = "notebook_idle"
@@ -143,6 +144,7 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.SEAT_EMPTY: "A request waits for a seat that nobody has",
     NoticeKind.RUN_ENDED: "A run that you submitted has ended",
     NoticeKind.RUN_ENDING: "A run that you submitted is about to reach its time limit",
+    NoticeKind.RUN_BLOCKED: "A run that you submitted waits for another run for more than a day",
     NoticeKind.RUN_PARKED: "A run is tried no more",
     NoticeKind.NOTEBOOK_ENDED: "A notebook of yours, or of a team that you lead, did not start or was stopped",
     NoticeKind.NOTEBOOK_IDLE: "A notebook of yours is idle, or ends soon",
@@ -202,6 +204,7 @@ GROUPS: Mapping[str, tuple[NoticeKind, ...]] = {
         NoticeKind.WORK_STOPPED,
         NoticeKind.RUN_ENDED,
         NoticeKind.RUN_ENDING,
+        NoticeKind.RUN_BLOCKED,
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
         NoticeKind.SERVICE_LEVEL,
@@ -247,6 +250,7 @@ DIGESTED = frozenset(
         NoticeKind.TASK_DONE,
         NoticeKind.BUDGET_SOFT,
         NoticeKind.GPUS_IDLE,
+        NoticeKind.RUN_BLOCKED,
         NoticeKind.POLICY_ACTIVATED,
     }
 )
@@ -264,6 +268,7 @@ PERSONAL = frozenset(
         NoticeKind.TEAM_OWNED,
         NoticeKind.RUN_ENDED,
         NoticeKind.RUN_ENDING,
+        NoticeKind.RUN_BLOCKED,
         NoticeKind.NOTEBOOK_ENDED,
         NoticeKind.NOTEBOOK_IDLE,
     }

@@ -123,6 +123,11 @@ SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "tell of runs that wait for another one for long": {
+        "task": "workloads.tasks.tell_of_blocked",
+        "schedule": 600.0,
+        "options": {"expires": 600},
+    },
     "forget old logs": {
         "task": "workloads.tasks.forget_logs",
         "schedule": 3600.0,

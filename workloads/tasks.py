@@ -7,7 +7,7 @@ from celery import shared_task
 from audit import clock
 from reconciling.sweeping import for_each
 from workloads.gpu_use import measuring
-from workloads.runs import ending_soon, following, sending, telling
+from workloads.runs import ending_soon, following, sending, still_blocked, telling
 from workloads.runs.enqueue import enqueue
 from workloads.runs.logs import keeping
 from workloads.runs.models import Run
@@ -71,6 +71,12 @@ def keep_logs() -> None:
 def tell_of_ends() -> None:
     """Tell people of their runs that are about to reach their time limit."""
     ending_soon.tell_of_ends(now=clock.now())
+
+
+@shared_task(name="workloads.tasks.tell_of_blocked")
+def tell_of_blocked() -> None:
+    """Tell people of their runs that wait for another one for long."""
+    still_blocked.tell_of_blocked(now=clock.now())
 
 
 @shared_task(name="workloads.tasks.forget_logs")

@@ -148,6 +148,7 @@ class Migration(migrations.Migration):
                 ("ran_seconds", models.PositiveIntegerField(default=0)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("stop_asked_at", models.DateTimeField(null=True)),
+                ("blocked_told_at", models.DateTimeField(null=True)),
                 ("logs_kept_at", models.DateTimeField(null=True)),
                 ("end_told_by", models.DateTimeField(null=True)),
                 (

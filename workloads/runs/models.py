@@ -156,6 +156,8 @@ class Run(Row, Leased):
     after = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="next_runs"
     )
+    # When its requester was told that it waits for that one for long.
+    blocked_told_at = models.DateTimeField(null=True)
     # When the last lines of its pods were kept, after its end; null while they are not, and where nothing ever ran.
     logs_kept_at = models.DateTimeField(null=True)
     # By when its end is told at the latest, which waits for its log; null when it was told, and before it ended.

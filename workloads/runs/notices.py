@@ -11,6 +11,7 @@ from notices.kinds import NoticeKind
 from notices.leads import tell_leads
 from notices.message import Message
 from ui.amounts import gpus, moment, span, usd
+from workloads.runs.blocked import explain_blocked
 from workloads.runs.models import Run
 from workloads.runs.states import State
 
@@ -18,7 +19,7 @@ from workloads.runs.states import State
 WORTH_TELLING = timedelta(minutes=5)
 LAST_LINES = "The page of the run shows its last lines."
 # As many as a mail has room for.
-MOST_SKIPPED = 10
+MOST_TOLD = 10
 
 
 def tell_ended(run: Run, *, now: datetime) -> None:
@@ -62,13 +63,49 @@ def tell_skipped(runs: Sequence[Run], *, because_of: Run, now: datetime) -> None
         )
 
 
+def tell_blocked(runs: Sequence[Run], *, now: datetime) -> None:
+    """Tell who submitted these runs that they still wait for others; take `listed` ones of one person."""
+    tell(
+        NoticeKind.RUN_BLOCKED,
+        to=[runs[0].requester],
+        subject=("run", runs[0].pk),
+        link=reverse("run", args=[runs[0].pk]),
+        message=blocked_message(runs, now=now),
+        now=now,
+    )
+
+
+def blocked_message(runs: Sequence[Run], *, now: datetime) -> Message:
+    """What runs wait for, in the words of their pages."""
+    found = [
+        (run, why) for run in runs if (why := explain_blocked(run, now=now)) is not None
+    ]
+    if len(found) == 1:
+        [(run, why)] = found
+        return Message(
+            title=f"{run.title} still waits for another run",
+            sentence=f"{why.what} {why.when}",
+            facts=(*_place_facts(run), ("Waits since", moment(why.since, now))),
+            action="Open the run",
+        )
+    facts = [(run.title, why.what) for run, why in found[:MOST_TOLD]]
+    if len(found) > MOST_TOLD:
+        facts.append(("And", f"{len(found) - MOST_TOLD} more"))
+    return Message(
+        title=f"{len(found)} runs still wait for others",
+        sentence="They wait for a day or longer. Stop those that you no longer need.",
+        facts=tuple(facts),
+        action="Open the first of them",
+    )
+
+
 def skipped_message(runs: Sequence[Run], because_of: Run) -> Message:
     """Which runs were skipped, and what each of them waited for."""
     how = State(because_of.state).words.lower()
     facts = [("Team", because_of.team.name)]
-    facts += [(one.title, one.message) for one in runs[:MOST_SKIPPED]]
-    if len(runs) > MOST_SKIPPED:
-        facts.append(("And", f"{len(runs) - MOST_SKIPPED} more"))
+    facts += [(one.title, one.message) for one in runs[:MOST_TOLD]]
+    if len(runs) > MOST_TOLD:
+        facts.append(("And", f"{len(runs) - MOST_TOLD} more"))
     return Message(
         title=f"{len(runs)} runs were skipped",
         sentence=f"Run {because_of.pk}, {because_of.title}, did not finish: {how}. What waited for it did not run.",
