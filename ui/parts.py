@@ -209,7 +209,7 @@ class StepLink(TypedDict):
 
 
 class Wait(TypedDict):
-    """Why something waits, since when, where in line, until when, and what to do about it."""
+    """Why something waits, since when, where in line, until when, and what to do about it; `detail` is for experts."""
 
     kind: str
     what: str
@@ -218,6 +218,7 @@ class Wait(TypedDict):
     due: NotRequired[datetime | None]
     expected: NotRequired[str]
     advice: NotRequired[str]
+    detail: NotRequired[str]
     action: NotRequired[Link | Post | None]
 
 

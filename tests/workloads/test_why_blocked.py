@@ -19,6 +19,10 @@ from workloads.runs.blocked import explain_blocked
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
+HELPER = (
+    "A helper of the cluster, most often Kueue or Volcano, does not answer; nothing can be made "
+    "without it."
+)
 
 
 @pytest.fixture
@@ -189,3 +193,48 @@ def test_what_waited_for_a_run_that_ends_at_once_is_named_each_time_it_is_stoppe
 def by(person: User) -> dict[str, Any]:
     """What a run has that was asked to stop."""
     return {"stop_asked_at": timezone.now(), "stop_asked_by": person}
+
+
+def test_what_the_cluster_does_not_take_is_told_in_words_and_quoted_for_experts(
+    tenancy: Tenancy, ada: User
+) -> None:
+    """As while Kueue is away: what an API server says then is for nobody who trains."""
+    refusal = 'failed calling webhook "mjob.kb.io": failed to call webhook: no endpoints available'
+    run = train(
+        tenancy,
+        ada,
+        state="submitted",
+        message=f"500 InternalError: Internal error occurred: {refusal}",
+    )
+    why = Caller(ada).get(f"runs/{run.pk}/").json()["why"]
+    assert (why["code"], why["outlook"]) == ("not_on_cluster", "escalate")
+    said = (
+        f"It is not on the cluster yet. {HELPER}",
+        "It is tried again by itself.",
+        "A platform lead looks at its pods.",
+    )
+    assert (why["what"], why["when"], why["do"]) == said
+    [listed] = Caller(ada).get("runs/?why=true").json()["results"]
+    assert listed["why"] == why
+    browser = Client()
+    browser.force_login(ada)
+    words = parsed(browser.get(f"/runs/{run.pk}").content.decode()).words
+    assert [each for each in (*said, refusal) if each not in words] == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"message": ""}, id="nothing was met"),
+        pytest.param(
+            {"message": "500 busy", "stop_asked_at": timezone.now()}, id="being stopped"
+        ),
+    ],
+)
+def test_a_run_that_is_just_being_sent_has_no_reason(
+    tenancy: Tenancy, ada: User, fields: dict[str, Any]
+) -> None:
+    if "stop_asked_at" in fields:
+        fields = {**fields, "stop_asked_by": ada}
+    run = train(tenancy, ada, state="submitted", **fields)
+    assert Caller(ada).get(f"runs/{run.pk}/").json()["why"] is None

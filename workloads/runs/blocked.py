@@ -1,7 +1,11 @@
-"""Why a run is not sent yet: another one has to finish first. What its page says, the API says."""
+"""Why a run is not on its cluster yet: another one has to finish first, or the cluster does not take it.
+
+What its page says, the API says.
+"""
 
 from datetime import datetime
 
+from provisioning.clusters.explaining import AGAIN, explain
 from ui.amounts import moment
 from workloads.explanations import Action, Explanation, Outlook, Step
 from workloads.runs.models import Run
@@ -29,6 +33,23 @@ def explain_blocked(run: Run, *, now: datetime) -> Explanation | None:
         when=_when(before, now),
         do=_advice(before),
         step=Step(Action.OPEN_RUN, f"Open run {before.pk}", {"run": before.pk}),
+    )
+
+
+def explain_not_taken(run: Run) -> Explanation | None:
+    """Why the cluster has not taken a run that is being sent, in words; None for one that has met nothing. No query."""
+    if run.state != State.SUBMITTED or run.is_being_stopped or not run.message:
+        return None
+    found = explain(run.message, will_try_again=True)
+    return Explanation(
+        code="not_on_cluster",
+        outlook=Outlook.ESCALATE,
+        what=f"It is not on the cluster yet. {found.means}",
+        since=run.created_at,
+        line="It takes its place in the line once the cluster has it.",
+        when=AGAIN,
+        do=found.do,
+        detail=run.message,
     )
 
 

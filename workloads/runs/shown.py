@@ -15,7 +15,7 @@ from workloads.board import work_of_team
 from workloads.explanations import Explanation
 from workloads.freshness import Seen
 from workloads.reading.pods import label_of
-from workloads.runs.blocked import explain_blocked
+from workloads.runs.blocked import explain_blocked, explain_not_taken
 from workloads.runs.logs.keeping import kept_source
 from workloads.runs.logs.reading import GONE, KeptSource, Source
 from workloads.runs.models import Attempt, Run
@@ -66,7 +66,7 @@ class RunSeen:
 def seen_run(run: Run, *, by: User, now: datetime) -> RunSeen:
     """What the copy says about one run; six queries however large the cluster is, and one for a past (`with_past`)."""
     found, seen, stop_at = None, None, None
-    why = explain_blocked(run, now=now)
+    why = _not_sent(run, now=now)
     if run.sent_at is not None and not run.is_over:
         board = work_of_team(run.team, by=by, now=now)
         here = (run.cluster.name, run.tenancy.namespace, run.name)
@@ -113,23 +113,25 @@ def attempts_of(run: Run) -> list[AttemptSeen]:
 def reasons_of(
     runs: Collection[Run], *, by: User, now: datetime
 ) -> dict[int, Explanation]:
-    """Why runs are where they are that wait for another one, or were sent and are not over.
+    """Why runs are where they are that wait for another one, that their cluster does not take, or that are there.
 
     The others are left out. A few queries for each of the first teams of those that were sent, and none for the rest.
     """
-    blocked = {
-        one.pk: why
-        for one in runs
-        if (why := explain_blocked(one, now=now)) is not None
+    not_sent = {
+        one.pk: why for one in runs if (why := _not_sent(one, now=now)) is not None
     }
     wanted = {one.pk for one in runs if one.sent_at is not None and not one.is_over}
     teams = {one.team_id: one.team for one in runs if one.pk in wanted}
-    return blocked | {
+    return not_sent | {
         each.run: each.why
         for team in [*teams.values()][:MOST_TEAMS]
         for each in work_of_team(team, by=by, now=now).work
         if each.run is not None and each.run in wanted
     }
+
+
+def _not_sent(run: Run, *, now: datetime) -> Explanation | None:
+    return explain_blocked(run, now=now) or explain_not_taken(run)
 
 
 def _stop_of(run: Run) -> datetime | None:

@@ -237,11 +237,7 @@ def sentence_of(seen: RunSeen) -> str:
     if seen.why is not None:
         return seen.why.what
     if run.sent_at is None:
-        return (
-            f"It is not on the cluster yet: {run.message}"
-            if run.message
-            else "It is being sent to the cluster."
-        )
+        return "It is being sent to the cluster."
     return "The portal is about to see it on the cluster."
 
 

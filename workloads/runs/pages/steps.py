@@ -70,6 +70,7 @@ def wait_of(
         "place": why.line,
         "expected": why.when,
         "advice": why.do,
+        "detail": why.detail,
         "action": link_of(
             why, tenancy, run=run, tenancies=[tenancy], flavors=flavors, now=now
         ),
