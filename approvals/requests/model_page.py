@@ -1,5 +1,6 @@
 """The model that was granted on a request, as its page shows it: where it is, who may call it, and how."""
 
+from collections.abc import Sequence
 from typing import TypedDict
 
 from django.urls import reverse
@@ -33,14 +34,48 @@ def _state(endpoint: ModelEndpoint) -> Fact:
     return {"label": "State", "tone": tone, "word": word}
 
 
-def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown | None:
-    """What the page says of a model that is granted; None for anything else. Reads what the row points at.
+def of_allocations(
+    allocations: Sequence[Allocation], *, viewer: User
+) -> ModelShown | None:
+    """What the page says of a model that is held; None for anything else. Reads what the rows point at.
 
-    `retry` is where a platform lead has an account tried again that is tried no more, or what Azure refused.
+    Who may have it tried again sees one, too, that has ended and that Azure does not let go. `retry` is where they do.
     """
-    endpoint = allocation.endpoint if allocation is not None else None
-    if endpoint is None:
-        return None
+    may_retry = viewer.may(Permission.MANAGE_CLUSTERS)
+    endpoint = next(
+        (
+            one.endpoint
+            for one in allocations
+            if one.endpoint is not None
+            and (one.ended_at is None or (may_retry and _is_kept(one.endpoint)))
+        ),
+        None,
+    )
+    return None if endpoint is None else _shown(endpoint, may_retry=may_retry)
+
+
+def _is_kept(endpoint: ModelEndpoint) -> bool:
+    """Whether Azure keeps what nobody wants any more."""
+    return endpoint.state == State.DELETING and _is_stuck(endpoint)
+
+
+def _is_stuck(endpoint: ModelEndpoint) -> bool:
+    """Whether a try by hand may help: it is parked, refused, or something keeps it from being what is wanted."""
+    account = endpoint.account
+    return (
+        account.parked_at is not None
+        or endpoint.is_refused
+        or (bool(_met(endpoint)) and account.operation is None)
+    )
+
+
+def _met(endpoint: ModelEndpoint) -> str:
+    """What a worker met; nothing of what another model of the account meets, where this one is as wanted."""
+    account = endpoint.account
+    return account.message if account.parked_at or not endpoint.is_true else ""
+
+
+def _shown(endpoint: ModelEndpoint, *, may_retry: bool) -> ModelShown:
     account, team = endpoint.account, endpoint.team
     tokens = f"{endpoint.capacity:,} thousand a minute"
     if endpoint.held != endpoint.capacity and endpoint.held:
@@ -55,16 +90,12 @@ def of_allocation(allocation: Allocation | None, *, viewer: User) -> ModelShown 
     ]
     if account.endpoint:
         rows.insert(1, {"label": "Address", "copyable": account.endpoint})
-    is_stuck = account.parked_at is not None or endpoint.is_refused
-    may_retry = is_stuck and viewer.may(Permission.MANAGE_CLUSTERS)
-    # Of what another model of the account meets, nothing is said where this one is as wanted.
-    met = account.message if account.parked_at or not endpoint.is_true else ""
     return {
         "rows": rows,
         "retry": reverse("model-endpoint-retry", args=[endpoint.pk])
-        if may_retry
+        if may_retry and _is_stuck(endpoint)
         else "",
-        "message": met or endpoint.refusal,
+        "message": _met(endpoint) or endpoint.refusal,
         "who": callers_words(endpoint),
         "network": network_words(endpoint),
         "example": example(endpoint),

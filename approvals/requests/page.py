@@ -184,7 +184,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "facts": facts(request, evaluation, viewer=viewer, now=now),
         "talk": talk.lines(request, decisions),
         "held": held,
-        "model": model_page.of_allocation(held, viewer=viewer),
+        "model": model_page.of_allocations(allocations, viewer=viewer),
         "reservation": next(
             (a.reservation_id for a in reversed(allocations) if a.reservation_id), None
         ),

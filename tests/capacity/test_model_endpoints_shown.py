@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from allocations.ends import actions as ends
 from approvals.models import Request
 from audit.models import Event
 from capacity.models import ModelAccount, ModelEndpoint
 from capacity.subscriptions import observing
+from notices.models import Notice
 from tests import factories
 from tests.calling import Caller
 from tests.capacity.connected import EASTUS, Time, connected
@@ -164,6 +166,51 @@ def test_it_is_tried_again_over_the_api_and_what_is_deleted_is_not(
         409,
         "model_endpoint_is_deleted",
     )
+
+
+def kept_out(here: Models, method: str, url: str) -> None:
+    """Have Azure's policy keep the portal from something until platform leads are told."""
+    denied = {"status": 403, "code": "RequestDisallowedByPolicy", "times": 99}
+    here.azure.fault(method, url, **denied)
+    for _ in range(5):
+        here.time.pass_(minutes=11)
+        here.work(1)
+    [notice] = Notice.objects.filter(kind="model_blocked", person=here.scene.priya)
+    assert "on the page of the model's request" in notice.said.sentence
+
+
+def test_what_azure_keeps_the_portal_from_is_tried_again_where_the_notice_says(
+    here: Models, client: Client
+) -> None:
+    here.grant(30)
+    kept_out(here, "PUT", "accounts/")
+    path = f"/capacity/models/{ModelEndpoint.objects.get().pk}/retry"
+    assert path not in page_of(here, client)
+    client.force_login(here.scene.priya)
+    asked = Request.objects.get()
+    assert path in client.get(f"/requests/{asked.pk}/").content.decode()
+
+
+def test_a_model_that_azure_does_not_let_go_is_tried_again_where_the_notice_says(
+    here: Models, client: Client
+) -> None:
+    allocation = here.grant(30)
+    here.work()
+    ada = here.scene.ada.as_actor()
+    ends.release(allocation.pk, actor=ada, now=here.time(), why="let go early")
+    kept_out(here, "DELETE", "accounts/")
+    row = ModelEndpoint.objects.get()
+    path = f"/capacity/models/{row.pk}/retry"
+    assert "How to call it" not in page_of(here, client)
+    client.force_login(here.scene.priya)
+    page = f"/requests/{Request.objects.get().pk}/"
+    assert path in client.get(page).content.decode()
+    here.azure.admin("DELETE", "/sandbox/faults")
+    client.post(path)
+    here.work()
+    row.refresh_from_db()
+    assert row.state == "deleted"
+    assert path not in client.get(page).content.decode()
 
 
 def test_the_page_asks_no_more_than_others(
