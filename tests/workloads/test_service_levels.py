@@ -98,6 +98,17 @@ def test_the_budget_of_a_new_service_is_that_of_thirty_such_days(
     assert budget_of(days, NEAR, today=TODAY).state is state
 
 
+@pytest.mark.parametrize(
+    ("first", "counted"), [(None, 1), (-1, 1), (0, 1), (3, 4), (29, 30), (400, 30)]
+)
+def test_days_are_counted_from_the_first_one_however_long_ago_that_is(
+    first: int | None, counted: int
+) -> None:
+    """A clock that is behind takes today for tomorrow."""
+    since = None if first is None else TODAY - timedelta(first)
+    assert budget_of([day()], NEAR, today=TODAY, first=since).days == counted
+
+
 def test_what_is_left_of_a_budget_is_told_in_minutes_of_a_service_that_is_down() -> (
     None
 ):
@@ -955,6 +966,23 @@ def test_the_list_costs_the_same_who_leads_one_team_and_who_leads_five() -> None
         assert page.text.count("Measure a service of") >= number + 1
         queries.append(len(asked))
     assert queries[1:] == queries[1:2] * 4
+
+
+@pytest.mark.django_db
+def test_a_service_that_is_counted_again_after_a_pause_is_not_a_new_one() -> None:
+    """One that is scaled to zero in between, or runs once a month: Prometheus knows nothing of it meanwhile."""
+    tenancy, lead = somewhere()
+    level, now = level_in(tenancy, lead), timezone.now()
+    today = now.astimezone(UTC).date()
+    level.days.create(day=today - timedelta(200), requests=1e6, failed=0)
+    # Of ten thousand requests fifty may fail.
+    level.days.create(day=today, requests=1e4, failed=100)
+    told = Caller(lead).get(f"service-levels/{level.pk}/").json()
+    assert (told["state"], told["may_fail"]) == ("spent", 50)
+    measuring._tell(level, now=now)
+    [notice] = Notice.objects.filter(kind="service_level", person=lead)
+    assert "failed since it is measured" not in notice.said.sentence
+    assert "requests of the last 30 days failed; 50 may" in notice.said.sentence
 
 
 @pytest.mark.django_db

@@ -76,8 +76,9 @@ class Day:
 class Budget:
     """Requests of the window, those that failed, those that may; `lately` are those that failed in its last days.
 
-    `days` is how many of the window's are counted, from the first one on: a service that is measured since yesterday
-    has the budget of thirty such days, not that of the few requests so far, which a single error would use up.
+    `days` is how many of the window's there are since its first request was counted: a service that is measured
+    since yesterday has the budget of thirty such days, not that of the few requests so far, which a single error would
+    use up.
     `p99` is the seconds of the worst hour of today or yesterday.
     """
 
@@ -166,8 +167,18 @@ def latency(p99: float | None, is_beyond: bool) -> str:
     return f"over {seconds(p99)}" if is_beyond else seconds(p99)
 
 
-def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budget:
-    """What the days of the window that ends today add up to."""
+def budget_of(
+    days: Iterable[Day],
+    objective: Objective,
+    *,
+    today: date,
+    first: date | None = None,
+) -> Budget:
+    """What the days of the window that ends today add up to.
+
+    `first` is the day from which it is counted, where that may lie before these days: one that had no requests for a
+    month, as what is scaled to zero, is not new when it has some again.
+    """
     window = [one for one in days if today - timedelta(DAYS) < one.day <= today]
     lately = [one for one in window if one.day > today - timedelta(LATELY)]
     latencies = [
@@ -183,5 +194,10 @@ def budget_of(days: Iterable[Day], objective: Objective, *, today: date) -> Budg
         lately=sum(one.failed for one in lately),
         p99=p99,
         is_beyond=is_beyond,
-        days=max(((today - one.day).days + 1 for one in window), default=1),
+        days=_counted_days([one.day for one in window], today=today, first=first),
     )
+
+
+def _counted_days(window: Iterable[date], *, today: date, first: date | None) -> int:
+    begins = min([*window, first or today, today])
+    return min((today - begins).days + 1, DAYS)

@@ -7,9 +7,10 @@ knows, for a day back.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Min
 
 from connectors.errors import ConnectorError
 from fleet.models import Cluster
@@ -143,7 +144,10 @@ def _tell(level: ServiceLevel, *, now: datetime) -> None:
     """Tell its leads what they do not know yet of its budget and its latency."""
     today = now.astimezone(UTC).date()
     window = level.days.filter(day__gt=today - timedelta(DAYS))
-    budget = budget_of((one.counted for one in window), level.objective, today=today)
+    first: date | None = level.days.aggregate(first=Min("day"))["first"]
+    budget = budget_of(
+        (one.counted for one in window), level.objective, today=today, first=first
+    )
     level.told = _tell_of_budget(level, budget, now=now)
     level.told_slow = _tell_of_latency(level, budget, now=now)
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from django.db.models import OuterRef, Subquery
+
 from accounts.models import User
 from provisioning.stages import Stage
 from ui.amounts import moment
@@ -15,9 +17,12 @@ from workloads.service_levels.models import (
     ServiceLevelQuerySet,
 )
 
-# The most pressing first.
 # Counted every five minutes, a minute late: after these something is wrong. Of a metric that lasts, all looks tell.
 LATE, FORGOTTEN = timedelta(minutes=30), timedelta(days=1)
+FIRST_DAY = (
+    ServiceDay.objects.filter(level=OuterRef("pk")).order_by("day").values("day")[:1]
+)
+# The most pressing first.
 ORDER = (State.SPENT, State.FAST, State.UNKNOWN, State.FEW, State.WELL)
 
 
@@ -74,7 +79,7 @@ class Standing:
 def standings(levels: ServiceLevelQuerySet, *, now: datetime) -> list[Standing]:
     """How these services stand, the most pressing first; two queries however many there are."""
     today = now.astimezone(UTC).date()
-    found = list(levels.described())
+    found = list(levels.described().annotate(first_day=Subquery(FIRST_DAY)))
     days = defaultdict[int, list[Day]](list)
     rows = ServiceDay.objects.filter(
         level__in=found, day__gt=today - timedelta(DAYS), day__lte=today
@@ -86,7 +91,12 @@ def standings(levels: ServiceLevelQuerySet, *, now: datetime) -> list[Standing]:
             level=level,
             days=[one for one in days[level.pk] if one.requests],
             now=now,
-            budget=budget_of(days[level.pk], level.objective, today=today),
+            budget=budget_of(
+                days[level.pk],
+                level.objective,
+                today=today,
+                first=vars(level)["first_day"],
+            ),
         )
         for level in found
     ]
