@@ -287,7 +287,7 @@ class ClusterCopies:
             tenancy__in=[*self.tenancies.values()], uid__in=inactive
         )
         return {
-            one.uid: Stop(one.asked_at, one.leftover.flavor.name)
+            one.uid: Stop(one.asked_at, one.leftover.flavor.name, one.gpus)
             for one in rows.select_related("leftover__flavor").order_by("asked_at")
         }
 

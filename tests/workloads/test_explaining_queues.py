@@ -18,6 +18,7 @@ from workloads.observed import (
     JobKey,
     Line,
     Queue,
+    Quota,
     QuotaHolder,
     Stop,
     TeamQueue,
@@ -270,12 +271,28 @@ def test_what_a_person_stopped_can_be_resumed() -> None:
     assert found.step.action == Action.RESUME
     known = why(
         workload(evicted("Deactivated"), is_active=False),
-        stop=Stop(BEFORE, "a100"),
+        stop=Stop(BEFORE, "a100", 6),
     )
     assert known.code == "stopped_by_portal"
-    assert "your team no longer holds the 8 × A100 that it used" in known.what
+    assert "your team no longer holds the 6 × A100 that it used" in known.what
     assert known.step is not None
-    assert known.step.data == {"flavor": "a100", "gpus": 8}
+    assert known.step.data == {"flavor": "a100", "gpus": 6}
+
+
+@pytest.mark.parametrize(("held", "is_enough"), [(0, False), (7, False), (8, True)])
+def test_what_the_portal_stopped_is_run_again_once_its_gpus_are_held_again(
+    held: int, is_enough: bool
+) -> None:
+    found = why(
+        workload(evicted("Deactivated"), is_active=False),
+        stop=Stop(BEFORE, "a100", 8),
+        queue=Queue(name="q", quotas=(Quota("a100", "nvidia.com/gpu", held),)),
+    )
+    assert found.step is not None
+    action = Action.RUN_AGAIN if is_enough else Action.REQUEST_GPUS
+    assert (found.code, found.step.action) == ("stopped_by_portal", action)
+    assert ("no longer holds" in found.what) is not is_enough
+    assert ("Your team holds 8 × A100 now" in found.what) is is_enough
 
 
 @pytest.mark.parametrize(

@@ -414,7 +414,10 @@ def test_what_the_portal_stopped_is_not_somebody_s_doing(scene: Scene) -> None:
     scene.copying.put(inactive)
     why = scene.line().why
     assert why.code == "stopped_by_portal"
-    assert "your team no longer holds the 2 × A100" in why.what
+    assert "Your team holds 4 × A100 now" in why.what
+    own = scene.tenancy.namespace
+    scene.copying.put(cluster_queue(own, resourceGroups=[]))
+    assert "your team no longer holds the 2 × A100" in scene.line().why.what
 
 
 def test_what_others_take_of_a_node_is_seen_and_their_other_changes_make_nothing_anew(

@@ -44,10 +44,11 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """When the portal made a job inactive, as its team holds no more of the flavor's GPUs that it used."""
+    """When the portal made a job inactive, as its team held no more so many GPUs of a flavor that it used."""
 
     at: datetime
     flavor: str
+    gpus: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,8 +28,6 @@ from workloads.reading.values import (
 )
 from workloads.reading.work import key_of, workload_of
 
-REQUESTS = "requests."
-
 
 def queue_of(found: Object) -> Queue:
     """A ClusterQueue, of either version."""

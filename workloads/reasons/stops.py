@@ -50,7 +50,7 @@ def inactive(facts: Facts, clock: Clock) -> Answer | None:
         return None
     since = condition.since if condition else None
     if facts.stop is not None:
-        return _by_portal(facts.stop, workload, facts, since)
+        return _by_portal(facts.stop, facts, since)
     return Answer(
         code="stopped_by_person",
         outlook=Outlook.CHANGE,
@@ -279,21 +279,23 @@ def _resumed(condition: Condition) -> Answer:
     )
 
 
-def _by_portal(
-    stop: Stop, workload: Workload, facts: Facts, since: datetime | None
-) -> Answer:
-    used = f"{workload.gpus} × {facts.title(stop.flavor)}"
-    asked = facts.requests.get(stop.flavor)
-    advice = (
-        "Ask for them again, and run it again then."
-        if asked is None
-        else f"{asked_already(asked)} Run it again when they are granted."
-    )
+def _by_portal(stop: Stop, facts: Facts, since: datetime | None) -> Answer:
+    title = facts.title(stop.flavor)
+    held = facts.queue.own(stop.flavor) if facts.queue is not None else 0
+    what = f"your team no longer holds the {stop.gpus} × {title} that it used."
+    do = "Ask for them again, and run it again then."
+    step = request_more(stop.gpus, stop.flavor, facts)
+    if (asked := facts.requests.get(stop.flavor)) is not None:
+        do = f"{asked_already(asked)} Run it again when they are granted."
+    if held >= stop.gpus:
+        # Asked for again since, or others of its team have what is left.
+        what = f"your team held less than what it used. Your team holds {held} × {title} now."
+        do, step = "Run it again: it does not go on by itself.", AGAIN
     return Answer(
         code="stopped_by_portal",
         outlook=Outlook.CHANGE,
-        what=f"The portal stopped it: your team no longer holds the {used} that it used.",
-        do=f"{advice} Its job is kept until you delete it.",
+        what=f"The portal stopped it: {what}",
+        do=f"{do} Its job is kept until you delete it.",
         since=since or stop.at,
-        step=request_more(workload.gpus, stop.flavor, facts),
+        step=step,
     )
