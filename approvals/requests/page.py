@@ -104,6 +104,7 @@ class RequestPage(TypedDict):
     facts: Sequence[Fact]
     talk: Sequence[Remark]
     held: Allocation | None
+    sees_team: bool
     model: ModelShown | None
     reservation: int | None
     renewed: int | None
@@ -184,6 +185,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "facts": facts(request, evaluation, viewer=viewer, now=now),
         "talk": talk.lines(request, decisions),
         "held": held,
+        # Who decides about it may see nothing else of its team.
+        "sees_team": request.team_id in viewer.team_ids
+        or viewer.may(Permission.SEE_ALL_TEAMS),
         "model": model_page.of_allocations(allocations, viewer=viewer),
         "reservation": next(
             (a.reservation_id for a in reversed(allocations) if a.reservation_id), None

@@ -888,6 +888,60 @@ def test_an_endpoint_leads_to_its_service_level_and_back() -> None:
     assert followed(made.mallory, way) == ""
 
 
+@pytest.mark.django_db
+def test_who_decided_for_another_team_is_led_to_nothing_of_that_team() -> None:
+    made = scene()
+    asked = granted(made, "endpoint", now=timezone.now())
+    manual.finish(task_of(asked).pk, by=made.priya, note="It runs.", now=timezone.now())
+    # Nobody sees all teams any more by having been a lead.
+    made.priya.roles_held.all().delete()
+    where = f"/requests/{asked.pk}/"
+    of_team = {f"{where}service-level", f"/tenancies/{made.tenancy.pk}/use"}
+    assert not of_team & hrefs(page_of(made.priya, where))
+    assert of_team <= hrefs(page_of(made.ada, where))
+
+
+@pytest.mark.django_db
+def test_a_service_in_another_namespace_does_not_run_on_the_request_that_led_there() -> (
+    None
+):
+    made = scene()
+    lead, asked = lead_of(made.team), made.ask(1)
+    elsewhere = factories.tenancy(made.team, factories.cluster("other"))
+    browser = Client()
+    browser.force_login(lead)
+    form = followed(lead, f"/requests/{asked.pk}/service-level")
+    assert browser.get(form).context["form"]["request"].value() == str(asked.pk)
+    sent = {
+        "place": elsewhere.pk,
+        "service": "mistral",
+        "tier": "batch",
+        "meter": "istio",
+        "request": asked.pk,
+    }
+    answer = browser.post(form, sent)
+    assert answer.status_code == 302, parsed(answer.text).words
+    assert ServiceLevel.objects.get().request is None
+
+
+@pytest.mark.django_db
+def test_a_long_chain_of_renewals_costs_the_same() -> None:
+    made, queries = scene(), []
+    asked = made.ask(1)
+    level = factories.service_level(made.tenancy, made.ada, request=asked)
+    browser = Client()
+    browser.force_login(made.ada)
+    for _ in range(4):
+        later = made.ask(1)
+        Request.objects.filter(pk=later.pk).update(renews=asked)
+        asked = later
+        with CaptureQueriesContext(connection) as told:
+            answer = browser.get(f"/requests/{asked.pk}/service-level")
+        assert answer.headers["Location"] == f"/capacity/service-levels/{level.pk}"
+        queries.append(len(told))
+    assert queries[1:] == queries[1:2] * 3
+
+
 def hrefs(text: str) -> set[str]:
     """Where the links of a page lead."""
     return {one.attrs.get("href", "") for one in parsed(text).walk() if one.tag == "a"}

@@ -106,11 +106,14 @@ def add_link(asked: Request) -> str:
 
 
 def with_earlier(asked: Request) -> list[int]:
-    """A request and those that it goes on from, by their numbers."""
+    """A request and those that it goes on from, by their numbers; one query however many they are."""
+    if asked.renews_id is None:
+        return [asked.pk]
+    renewals = Request.objects.filter(team=asked.team_id, renews__isnull=False)
+    before = dict(renewals.values_list("pk", "renews"))
     numbers = [asked.pk]
-    while asked.renews is not None and asked.renews.pk not in numbers:
-        asked = asked.renews
-        numbers.append(asked.pk)
+    while (earlier := before.get(numbers[-1])) and earlier not in numbers:
+        numbers.append(earlier)
     return numbers
 
 

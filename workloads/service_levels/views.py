@@ -28,8 +28,8 @@ from workloads.service_levels.models import ServiceLevel
 from workloads.service_levels.standing import present_levels, standings
 
 FORM_METHODS = ("GET", "HEAD", "POST")
-# Of values that the form has under another name, or that nobody sees in it.
-SHOWN_AT = {"tenancy": "place", "request": "place"}
+# Of a value that the form has under another name.
+SHOWN_AT = {"tenancy": "place"}
 
 
 @require_safe
@@ -159,7 +159,7 @@ def _added(values: dict[str, Any], user: User, team: Team) -> str:
             service=said["service"],
             meter=said["meter"],
             tier=said["tier"],
-            request_id=said["request"],
+            request_id=_runs_on(said["request"], int(said["place"])),
             by=user,
             now=timezone.now(),
         )
@@ -167,3 +167,9 @@ def _added(values: dict[str, Any], user: User, team: Team) -> str:
 
     route = f"page:service-levels:{team.slug}"
     return once(user, route=route, key=key, body=said, action=add)
+
+
+def _runs_on(request: int | None, place: int) -> int | None:
+    """The request that led to the form; of a service in another place than that one's, nobody knows on what it runs."""
+    rows = Request.objects.filter(pk=request or 0, tenancy=place)
+    return rows.values_list("pk", flat=True).first()
