@@ -293,10 +293,15 @@ class ClusterCopies:
 
     def _asked_in(self, tenancy: Tenancy) -> Mapping[str, OpenRequest]:
         """The first request for more of each flavor in a namespace that waits for an answer."""
+        here = [one for one in self.known.requests if one.tenancy == tenancy.pk]
+        in_all = Counter[str]()
+        for one in here:
+            in_all[one.flavor] += one.gpus
         return {
-            one.flavor: one.asked
-            for one in reversed(self.known.requests)
-            if one.tenancy == tenancy.pk
+            one.flavor: OpenRequest(
+                one.number, one.gpus, one.who, one.since, in_all[one.flavor]
+            )
+            for one in reversed(here)
         }
 
     def _known_here(

@@ -17,7 +17,6 @@ from fleet.names import product_words, profile_of
 from provisioning.models import Tenancy
 from workloads.freshness import Seen, seen_in
 from workloads.models import Feed
-from workloads.observed import OpenRequest
 from workloads.watching.scopes import EVERYBODY
 
 
@@ -48,11 +47,14 @@ class AllocationKnown:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestKnown:
-    """A request for more GPUs of a flavor in one of the team's namespaces that waits."""
+    """A request for more GPUs of a flavor in one of the team's namespaces that waits for whom, and since when."""
 
     tenancy: int
     flavor: str
-    asked: OpenRequest
+    number: int
+    gpus: int
+    who: str
+    since: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,10 @@ def _requests(team: Team) -> list[RequestKnown]:
         RequestKnown(
             tenancy=one.tenancy_id,
             flavor=one.flavor.name,
-            asked=OpenRequest(one.pk, one.gpus, waits_for(one), one.asked_at),
+            number=one.pk,
+            gpus=one.gpus_now,
+            who=waits_for(one),
+            since=one.asked_at,
         )
         for one in rows.select_related("requester", "flavor")
         .prefetch_related("steps")

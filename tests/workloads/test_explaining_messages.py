@@ -574,7 +574,7 @@ def test_more_than_the_cluster_has_is_never_and_asks_for_nothing() -> None:
 
 
 def test_a_request_for_more_that_waits_is_the_step_instead_of_another_one() -> None:
-    request = OpenRequest(17, 4, "Grace Hopper", BEFORE)
+    request = OpenRequest(17, 4, "Grace Hopper", BEFORE, 4)
     found = why(waiting(LARGE), requests={"a100": request})
     assert (found.outlook, found.since) == (ESCALATE, BEFORE)
     assert found.what.endswith("Your team's request for 4 more waits for Grace Hopper.")
@@ -582,6 +582,25 @@ def test_a_request_for_more_that_waits_is_the_step_instead_of_another_one() -> N
     assert found.step.data == {"request": 17}
     assert "waits for Grace Hopper" in why(waiting(FULL), requests={"a100": request}).do
     assert "waits for Grace" not in why(waiting(FULL), requests={"h100": request}).do
+
+
+@pytest.mark.parametrize(
+    ("gpus", "in_all", "do"),
+    [
+        (4, 4, "Remind them, or run it with fewer GPUs."),
+        (1, 4, "Remind them, or run it with fewer GPUs."),
+        (
+            1,
+            1,
+            "Remind them, and ask for 3 more than that, or run it with fewer GPUs.",
+        ),
+    ],
+)
+def test_a_request_that_waits_for_too_few_does_not_help_by_itself(
+    gpus: int, in_all: int, do: str
+) -> None:
+    request = OpenRequest(17, gpus, "Grace Hopper", BEFORE, in_all)
+    assert why(waiting(LARGE), requests={"a100": request}).do == do
 
 
 def test_gpus_that_ended_or_begin_later_are_named() -> None:

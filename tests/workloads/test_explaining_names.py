@@ -132,6 +132,7 @@ REQUESTS = st.dictionaries(
         st.just(4),
         st.just("Grace"),
         TIMES.map(lambda at: at or NOW),
+        st.just(4),
     ),
 )
 FACTS = st.builds(

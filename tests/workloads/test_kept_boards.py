@@ -24,6 +24,7 @@ from accounts.models import User
 from accounts.roles import Permission, Role
 from allocations.models import Allocation
 from allocations.use.models import Leftover, StoppedWork
+from approvals.models import Request
 from approvals.requests import actions as approvals
 from fleet.models import Cluster, Flavor
 from provisioning.clusters import health
@@ -385,8 +386,29 @@ def test_a_request_for_more_that_waits_is_named_until_it_is_answered(
         Action.OPEN_REQUEST,
         {"request": request.pk},
     )
+    # What an earlier step has left of it.
+    Request.objects.filter(pk=request.pk).update(cut_to=5)
+    assert "Your team's request for 5 more waits" in scene.line().why.do
     approvals.withdraw(request.pk, by=scene.ada, now=timezone.now())
     assert "Or ask for" in scene.line().why.do
+
+
+def test_all_that_was_asked_for_counts_where_several_requests_wait(
+    scene: Scene,
+) -> None:
+    large = scene.workload()
+    large["status"]["conditions"][0]["message"] = (
+        "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, previously "
+        "considered podsets requests (0) + current podset request (16) > maximum capacity (4)"
+    )
+    scene.copying.put(large)
+    assert scene.line().why.code == "larger_than_quota"
+    for gpus in (8, 4):
+        factories.request(
+            scene.ada, scene.tenancy, Flavor.objects.get(), gpus=gpus, days=90
+        )
+        advice = scene.line().why.do
+        assert ("ask for 4 more than that" in advice) is (gpus == 8)
 
 
 def test_what_the_portal_stopped_is_not_somebody_s_doing(scene: Scene) -> None:

@@ -19,12 +19,16 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A request of the team for more GPUs that waits: `who` has to answer it, as their names or their role."""
+    """A request of the team for more GPUs that waits: `who` has to answer it, as their names or their role.
+
+    `in_all` are those of all that wait for the same kind in the same namespace.
+    """
 
     number: int
     gpus: int
     who: str
     since: datetime
+    in_all: int
 
 
 @dataclass(frozen=True, slots=True)

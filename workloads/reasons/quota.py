@@ -180,7 +180,8 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
             detail=cause.message,
         )
     if (asked := facts.requests.get(cause.flavor)) is not None:
-        return request_waits(asked, what, detail=cause.message)
+        lacking = requested - maximum - asked.in_all
+        return request_waits(asked, what, lacking=lacking, detail=cause.message)
     return Answer(
         code="larger_than_quota",
         outlook=Outlook.CHANGE,

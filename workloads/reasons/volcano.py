@@ -189,7 +189,8 @@ def _too_large(
             slices = ((profile, asks),) if profile else ()
             what = f"It asks for {gpu_words(asks, slices)}; your team has {most} here."
             if (asked := facts.requests.get(quota.flavor)) is not None:
-                return request_waits(asked, what, detail=said.message)
+                lacking = asks - most - asked.in_all
+                return request_waits(asked, what, lacking=lacking, detail=said.message)
             return Answer(
                 code="larger_than_quota",
                 outlook=Outlook.CHANGE,

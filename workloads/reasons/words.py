@@ -156,13 +156,19 @@ def asked_already(asked: OpenRequest) -> str:
     return f"Your team's request for {asked.gpus} more waits for {asked.who}."
 
 
-def request_waits(asked: OpenRequest, what: str, *, detail: str) -> Answer:
-    """The answer where the queue has too few, which `what` says, and the team has asked for more."""
+def request_waits(
+    asked: OpenRequest, what: str, *, detail: str, lacking: int = 0
+) -> Answer:
+    """The answer where the queue has too few, which `what` says, and the team has asked for more.
+
+    `lacking` are the GPUs that the job needs beyond all that waits.
+    """
+    more = f", and ask for {lacking} more than that" if lacking > 0 else ""
     return Answer(
         code="request_open",
         outlook=Outlook.ESCALATE,
         what=f"{what} {asked_already(asked)}",
-        do="Remind them, or run it with fewer GPUs.",
+        do=f"Remind them{more}, or run it with fewer GPUs.",
         since=asked.since,
         step=open_request(asked),
         detail=detail,
