@@ -134,6 +134,16 @@ def test_a_silence_in_a_maintenance_is_nobodys_trouble() -> None:
     assert found.outlook == Outlook.ESCALATE
 
 
+def test_queues_that_are_away_in_a_maintenance_are_nobodys_trouble() -> None:
+    away = NOW - timedelta(minutes=5)
+    now = replace(maintained(-1, 3), queues_down_since=away)
+    found = why(waiting(FULL), queue=HELD, cluster=now)
+    assert (found.code, found.outlook) == ("queues_down", Outlook.WAIT)
+    assert found.do.startswith("Wait: it is maintained until Sun 22 Nov, 19:00 UTC.")
+    later = replace(maintained(1, 3), queues_down_since=away)
+    assert why(waiting(FULL), cluster=later).outlook == Outlook.ESCALATE
+
+
 @pytest.mark.parametrize(
     ("drains", "window", "found"),
     [

@@ -93,7 +93,7 @@ def unseen(facts: Facts, clock: Clock) -> Answer | None:
     if facts.job is None:
         return _nothing_known()
     return (
-        _queues_down(facts)
+        _queues_down(facts, clock)
         or _unknown_priority(facts.job, facts)
         or _without_queue(facts.job, facts)
         or _not_looked_at(facts.job, facts, clock)
@@ -105,18 +105,22 @@ def queues_down(facts: Facts, clock: Clock) -> Answer | None:
     workload = facts.workload
     if workload is None or workload.holds("QuotaReserved"):
         return None
-    return _queues_down(facts)
+    return _queues_down(facts, clock)
 
 
-def _queues_down(facts: Facts) -> Answer | None:
+def _queues_down(facts: Facts, clock: Clock) -> Answer | None:
     since = facts.cluster.queues_down_since
     if since is None:
         return None
+    do = "A platform lead looks at its controller."
+    maintained_until = maintenance.ends_at(facts, clock)
+    if maintained_until is not None:
+        do = f"Wait: it is maintained until {clock.written(maintained_until)}."
     return Answer(
         code="queues_down",
-        outlook=Outlook.ESCALATE,
+        outlook=Outlook.WAIT if maintained_until else Outlook.ESCALATE,
         what=f"The queue of {facts.cluster.title} does not answer, so no job starts there.",
-        do="A platform lead looks at its controller. Your job keeps its place; what runs goes on.",
+        do=f"{do} Your job keeps its place; what runs goes on.",
         since=since,
         stands_still=True,
     )
