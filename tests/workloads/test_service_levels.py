@@ -487,6 +487,32 @@ def test_a_service_that_is_counted_no_more_says_since_when_and_why(
         assert words in told
 
 
+@pytest.mark.parametrize(
+    ("hours", "is_away", "words"),
+    [
+        (0, False, "The Prometheus of Training was not read: It says 403."),
+        (1, False, "UTC: the Prometheus of Training was not read: It says 403."),
+        # What it said last is not why nothing is counted now.
+        (1, True, "UTC: Training does not answer."),
+    ],
+)
+def test_what_prometheus_said_last_is_told_with_since_when(
+    served: Watched, hours: float, is_away: bool, words: str
+) -> None:
+    until = timezone.now() - timedelta(hours=hours)
+    factories.service_level(
+        served.tenancy,
+        served.ada,
+        set_at=until,
+        measured_until=until,
+        problem="It says 403.",
+    )
+    Cluster.objects.update(reachable=not is_away, title="Training")
+    [found] = standings(ServiceLevel.objects.all(), now=timezone.now())
+    assert found.why_unknown.endswith(words)
+    assert found.why_unknown.startswith("Nothing was counted since") is bool(hours)
+
+
 def test_a_service_that_prometheus_knows_no_more_is_told_so(served: Watched) -> None:
     now = timezone.now()
     level = factories.service_level(

@@ -42,11 +42,11 @@ class Standing:
         if not level.cluster.prometheus:
             lacking = f"No Prometheus of {cluster} is known to the portal."
             return f"{lacking} A platform lead names it on the page of the cluster."
-        if level.problem:
-            return f"The Prometheus of {cluster} was not read: {level.problem}"
         since = level.measured_until or level.set_at
         if since < self.now - LATE:
             return f"Nothing was counted since {moment(since, self.now)}: {self._why_late}."
+        if level.problem:
+            return f"The {self._not_read}."
         if level.measured_until is None:
             return "It is counted for the first time within ten minutes."
         return self._why_unseen
@@ -58,7 +58,14 @@ class Standing:
             return f"the portal has no access to {cluster.title}, which follows a Git repository"
         if cluster.is_away:
             return f"{cluster.title} does not answer"
+        if self.level.problem:
+            return f"the {self._not_read}"
         return "the worker of the portal did not get to it"
+
+    @property
+    def _not_read(self) -> str:
+        level = self.level
+        return f"Prometheus of {level.cluster.title} was not read: {level.problem.rstrip('.')}"
 
     @property
     def _why_unseen(self) -> str:
