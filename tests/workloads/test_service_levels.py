@@ -951,6 +951,16 @@ def test_a_service_in_another_namespace_does_not_run_on_the_request_that_led_the
 
 
 @pytest.mark.django_db
+def test_in_a_place_that_its_team_leaves_nothing_new_is_promised() -> None:
+    made = scene()
+    lead, asked = lead_of(made.team), made.ask(1)
+    way = f"/requests/{asked.pk}/service-level"
+    assert "/service-levels/new?" in followed(lead, way)
+    factories.leave(made.tenancy, to="leaving", at=timezone.now())
+    assert followed(lead, way) == "/capacity/service-levels?team=vision"
+
+
+@pytest.mark.django_db
 def test_a_long_chain_of_renewals_costs_the_same() -> None:
     made, queries = scene(), []
     asked = made.ask(1)

@@ -70,13 +70,14 @@ def request_service_level(request: HttpRequest, pk: int) -> HttpResponse:
     """From what somebody asked for to the service that runs on it, or to where it is measured from now on."""
     user = visitor(request)
     asked = get_object_or_404(
-        Request.objects.visible_to(user).select_related("team"), pk=pk
+        Request.objects.visible_to(user).select_related("team", "tenancy"), pk=pk
     )
     levels = present_levels(user).filter(request__in=page.with_earlier(asked))
     found = [*levels.values_list("pk", flat=True)[:2]]
     if len(found) == 1:
         return redirect("service-level", found[0])
-    if not found and asked.tenancy_id and actions.may_set(user, asked.team):
+    is_here = asked.tenancy is not None and asked.tenancy.is_here
+    if not found and is_here and actions.may_set(user, asked.team):
         return redirect(page.add_link(asked))
     return redirect(page.of_team(asked.team))
 
