@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from accounts.models import Team, User
 from accounts.roles import Role
+from allocations.models import Allocation
 from approvals.models import Request
 from audit.events import Kind
 from audit.models import Event
@@ -922,7 +923,13 @@ def test_who_decided_for_another_team_is_led_to_nothing_of_that_team() -> None:
     # Nobody sees all teams any more by having been a lead.
     made.priya.roles_held.all().delete()
     where = f"/requests/{asked.pk}/"
-    of_team = {f"{where}service-level", f"/tenancies/{made.tenancy.pk}/use"}
+    reserved = factories.reservation(made.team)
+    Allocation.objects.filter(hold=asked.hold).update(reservation=reserved)
+    of_team = {
+        f"{where}service-level",
+        f"/tenancies/{made.tenancy.pk}/use",
+        f"/capacity/reservations/{reserved.pk}",
+    }
     assert not of_team & hrefs(page_of(made.priya, where))
     assert of_team <= hrefs(page_of(made.ada, where))
 
