@@ -41,6 +41,11 @@ urlpatterns = [
         name="reservation-retry",
     ),
     path(
+        "capacity/models/<int:pk>",
+        model_endpoints.model_endpoint,
+        name="model-endpoint",
+    ),
+    path(
         "capacity/models/<int:pk>/retry",
         model_endpoints.retry,
         name="model-endpoint-retry",

@@ -22,12 +22,21 @@ def tell_blocked(account: ModelAccount, *, why: str, now: datetime) -> None:
             ("Team", account.team.name),
             ("Account", f"Azure OpenAI in {account.region}"),
         ),
-        action="Open the team",
+        action="Open the request",
     )
     tell_leads(
         NoticeKind.MODEL_BLOCKED,
         subject=("model_account", account.pk),
-        link=reverse("team", args=[account.team.slug]),
+        link=_link(account),
         message=message,
         now=now,
     )
+
+
+def _link(account: ModelAccount) -> str:
+    """Where the newest of its models is told that is not as wanted."""
+    rows = account.endpoints.filter(deleted_at=None).order_by("-pk")
+    found = next((row for row in rows if not row.is_true), None)
+    if found is None:
+        return reverse("team", args=[account.team.slug])
+    return reverse("model-endpoint", args=[found.pk])

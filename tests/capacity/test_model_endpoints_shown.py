@@ -177,6 +177,10 @@ def kept_out(here: Models, method: str, url: str) -> None:
         here.work(1)
     [notice] = Notice.objects.filter(kind="model_blocked", person=here.scene.priya)
     assert "on the page of the model's request" in notice.said.sentence
+    lead = Client()
+    lead.force_login(here.scene.priya)
+    asked = Request.objects.get()
+    assert lead.get(notice.link).headers["Location"] == f"/requests/{asked.pk}/"
 
 
 def test_what_azure_keeps_the_portal_from_is_tried_again_where_the_notice_says(

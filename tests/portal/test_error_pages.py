@@ -142,7 +142,8 @@ def test_the_address_of_every_button_leads_back_to_a_page_that_is_there() -> Non
         path = "/" + prober.path(route, "platform_lead", "own")
         answer = browser.get(path)
         if answer.status_code == 302 and answer["Location"] == page_of(path, lead):
-            page = browser.get(answer["Location"])
+            # The address of a model leads on to the request for it.
+            page = browser.get(answer["Location"], follow=True)
             assert page.status_code == 200, path
             assert SAID in page.content.decode(), path
             led[route] = answer["Location"]
