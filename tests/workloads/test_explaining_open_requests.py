@@ -18,7 +18,7 @@ from workloads.observed import (
     Workload,
 )
 
-ASKED = OpenRequest(17, 4, "Grace Hopper", BEFORE)
+ASKED = OpenRequest(17, 4, "Grace Hopper", BEFORE, 4)
 INVITES = ("ask for", "Ask for", "Renew")
 LENT = Queue(name="team-nlp", quotas=(Quota("a100", "nvidia.com/gpu", 8, 8, 8, 0),))
 ENDED = Allocation(flavor="a100", gpus=8, ends=NOW - timedelta(hours=1))
@@ -40,7 +40,7 @@ DEACTIVATED = condition("Evicted", is_true=True, reason="Deactivated")
         ),
         pytest.param(
             workload({"Evicted": DEACTIVATED}, is_active=False),
-            {"stop": Stop(BEFORE, "a100")},
+            {"stop": Stop(BEFORE, "a100", 8)},
             "stopped_by_portal",
             id="the portal stopped it",
         ),
