@@ -470,10 +470,10 @@ def test_it_asks_the_database_as_often_for_many_kinds_as_for_few(
     a100: Flavor,
 ) -> None:
     factories.request(ada, place, a100, gpus=1)
-    with django_assert_max_num_queries(22) as few:
+    with django_assert_max_num_queries(23) as few:
         page.get(NEW)
     for number in range(20):
         factories.flavor(place.cluster, f"kind-{number}")
-    with django_assert_max_num_queries(22) as many:
+    with django_assert_max_num_queries(23) as many:
         page.get(NEW)
     assert len(few) == len(many)

@@ -92,6 +92,8 @@ def held_up(
 def waiting_for_a_lock() -> int:
     """How many connections wait for a lock."""
     with connection.cursor() as cursor:
+        # Within a transaction PostgreSQL else goes on to know those connections alone that there were the first time.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
