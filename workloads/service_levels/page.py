@@ -262,7 +262,7 @@ def _day(day: Day, budget: Budget) -> Row:
     )
     return {
         "cells": [
-            f"{day.day:%d %b}",
+            f"{day.day.day} {day.day:%b}",
             _count(day.requests),
             _count(day.failed),
             percent(answered),
