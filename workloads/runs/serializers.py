@@ -509,7 +509,7 @@ class RunShortSerializer(serializers.Serializer[Run]):
 
     @extend_schema_field(WhySerializer(allow_null=True))
     def get_why(self, run: Run) -> Any:
-        """Why it is where it is; null in a list without `why=true`, while it is being sent and once it is over."""
+        """Why it is where it is; null in a list without `why=true`, while it is sent without trouble, and once over."""
         found = self.context.get("reasons", {}).get(run.pk)
         return None if found is None else WhySerializer(found).data
 
@@ -638,7 +638,7 @@ class RunSerializer(RunShortSerializer):
 
     @extend_schema_field(WhySerializer(allow_null=True))
     def get_why(self, run: Any) -> Any:
-        """Why it is where it is; null while it is being sent and once it is over."""
+        """Why it is where it is; null while it is sent without trouble, and once it is over."""
         found = run.seen.why
         return None if found is None else WhySerializer(found).data
 

@@ -47,7 +47,7 @@ class AttemptSeen:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSeen:
-    """A run with its reason and pods; `why` is None while it is being sent and after its end.
+    """A run with its reason and pods; `why` is None while it is sent without trouble and after its end.
 
     `sent_back_at` is when its queue stopped it, until it starts again; `stop_at` when it is stopped for GPUs that are
     no longer held, before its time limit ends it. `attempts` may be left out of one that was never
