@@ -87,7 +87,7 @@ GUARDS = [
         A + "test_nobody_else_withdraws_and_nothing_decided_is_withdrawn",
     ),
     Guard(
-        "allocations.ends.actions:give_back",
+        "allocations.ends.actions:checked",
         "if (lacking := why_not_held(allocation, amount, now=now)):",
         "if False:",
         "tests.allocations.test_actions:test_nobody_gives_back_what_is_not_held",
