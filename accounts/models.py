@@ -108,6 +108,10 @@ class User(Row, AbstractBaseUser):
         """The teams this person is a member of, by name, read once per object."""
         return tuple(Team.objects.of_member(self))
 
+    def sees_team(self, team_id: int) -> bool:
+        """Whether they may look at a team: as a member, or as who looks at all."""
+        return team_id in self.team_ids or self.may(Permission.SEE_ALL_TEAMS)
+
     @property
     def may_onboard(self) -> bool:
         """Whether it is offered: who sees every team in order to look at them has none to bring on board."""

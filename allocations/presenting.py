@@ -78,10 +78,8 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
     live = Allocation.objects.live().filter(team=allocation.team_id)
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     quota = int(here.aggregate(gpus=Sum("gpus"))["gpus"] or 0)
-    price, is_charged = (
-        allocation.price_per_gpu_hour,
-        allocation.charged_from is not None,
-    )
+    price = allocation.price_per_gpu_hour
+    is_charged = allocation.charged_from is not None
     stops = _notebook_that_stops(allocation, count)
     return Effect(
         gpus=count,

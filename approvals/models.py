@@ -718,6 +718,14 @@ class Rerouting(models.Model):
         return f"{self.request_id} by {self.policy}"
 
 
+class DecisionQuerySet(models.QuerySet["Decision"]):
+    """Ways to look at decisions."""
+
+    def granted_by_policy(self) -> "DecisionQuerySet":
+        """What the policy alone has approved."""
+        return self.filter(by=None, verdict=Decision.Verdict.APPROVE)
+
+
 class Decision(Row):
     """One verdict by a person or, without `by`, by the policy; append-only.
 
@@ -757,6 +765,8 @@ class Decision(Row):
     because = models.CharField(max_length=12, choices=Because.choices, blank=True)
     reason = models.TextField(blank=True, max_length=2000)
     at = models.DateTimeField()
+
+    objects = DecisionQuerySet.as_manager()
 
     @property
     def by_words(self) -> str:

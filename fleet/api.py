@@ -44,8 +44,7 @@ class OwnerField(serializers.Field[Any, Any, Any, Any]):
 
     def to_representation(self, team: Team) -> str:
         """The team's slug; empty for one that the caller may not see."""
-        user = self.context["request"].user
-        may_see = user.may(Permission.SEE_ALL_TEAMS) or team.pk in user.team_ids
+        may_see: bool = self.context["request"].user.sees_team(team.pk)
         return team.slug if may_see else ""
 
 

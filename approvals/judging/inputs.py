@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -248,11 +248,8 @@ def _booked_alone(wanted: Wanted, *, now: datetime) -> int:
     same_time = Allocation.objects.booked().filter(
         starts_at__lt=wanted.until, until__gt=wanted.starts
     )
-    alone = Decision.objects.filter(
-        request__team_id=wanted.team.pk or 0,
-        request__allocation__in=same_time,
-        by=None,
-        verdict=Decision.Verdict.APPROVE,
+    alone = Decision.objects.granted_by_policy().filter(
+        request__team_id=wanted.team.pk or 0, request__allocation__in=same_time
     )
     return int(alone.aggregate(gpus=Sum("request__allocation__gpus"))["gpus"] or 0)
 
@@ -323,12 +320,10 @@ class Given(NamedTuple):
         return Given(self.gpus - other.gpus, self.usd - other.usd)
 
     @classmethod
-    def of(cls, grants: "Iterable[Grant]") -> "Given":
+    def of(cls, grants: "Sequence[Grant]") -> "Given":
         """All of these together."""
-        given = [*grants]
-        return cls(
-            sum(one.gpus for one in given), sum((one.usd for one in given), Decimal(0))
-        )
+        usd = sum((one.usd for one in grants), Decimal(0))
+        return cls(sum(one.gpus for one in grants), usd)
 
 
 def given_lately(person: User, *, since: datetime) -> Given:
@@ -361,9 +356,8 @@ def _grants(
     `gpus` of the ask being judged in place of those of the request that it `renews`.
     """
     rows = (
-        Decision.objects.filter(
-            whose, by=None, verdict=Decision.Verdict.APPROVE, at__gte=since
-        )
+        Decision.objects.granted_by_policy()
+        .filter(whose, at__gte=since)
         .order_by()
         .values_list(
             "request_id",

@@ -63,11 +63,9 @@ class Grants:
     def of(cls, rows: Sequence[Judged], *, longest: timedelta) -> "Grants":
         """Those that may lie in a window of one of these asks; one query."""
         moments = [row.standing.now for row in rows]
-        found = Decision.objects.filter(
+        found = Decision.objects.granted_by_policy().filter(
             Q(request__team__in={row.team_id for row in rows})
             | Q(requester__in={row.person_id for row in rows}),
-            by=None,
-            verdict=Decision.Verdict.APPROVE,
             at__gte=min(moments) - longest,
             at__lte=max(moments),
         )

@@ -186,8 +186,7 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
         "talk": talk.lines(request, decisions),
         "held": held,
         # Who decides about it may see nothing else of its team.
-        "sees_team": request.team_id in viewer.team_ids
-        or viewer.may(Permission.SEE_ALL_TEAMS),
+        "sees_team": viewer.sees_team(request.team_id),
         "model": model_page.of_allocations(allocations, viewer=viewer),
         "reservation": next(
             (a.reservation_id for a in reversed(allocations) if a.reservation_id), None

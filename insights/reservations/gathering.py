@@ -8,7 +8,6 @@ from decimal import Decimal
 from django.db.models import Max
 
 from accounts.models import Team, User
-from accounts.roles import Permission
 from allocations.models import Allocation
 from capacity.models import MachinePrice, Orphan, Reservation, ReservationDay
 from capacity.prices.listed import KEPT, by_size
@@ -125,11 +124,7 @@ def uses_of(row: Reservation, by: User) -> list[Use]:
     places = Tenancy.objects.filter(
         cluster=row.flavor.cluster_id, namespace__in=running
     ).select_related("team")
-    seen = {
-        one.namespace: one.team
-        for one in places
-        if one.team_id in by.team_ids or by.may(Permission.SEE_ALL_TEAMS)
-    }
+    seen = {one.namespace: one.team for one in places if by.sees_team(one.team_id)}
     named = [
         _use(seen[name], name, bodies)
         for name, bodies in running.items()

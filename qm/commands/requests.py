@@ -127,14 +127,7 @@ def _show(api: Portal, found: dict[str, Any]) -> None:
 @as_json
 def withdraw(number: int, is_json: bool) -> None:
     """Take a request back while it waits. What is granted is given back: qm give-back."""
-    api = portal()
-    found = sent(
-        api,
-        f"requests/{number}/withdraw/",
-        None,
-        key=key_of(""),
-        advice=f"It may be withdrawn. See: qm request {number}",
-    )
+    found = _sent_to(number, "withdraw", None, advice="It may be withdrawn.")
     if is_json:
         return words.printed(found)
     return words.note(f"Request {number}: {request_words.stage(found)}.")
@@ -146,13 +139,7 @@ def withdraw(number: int, is_json: bool) -> None:
 @as_json
 def answer(number: int, text: str, is_json: bool) -> None:
     """Answer what an approver asks about one's own request. It is their turn again then."""
-    found = sent(
-        portal(),
-        f"requests/{number}/answer/",
-        {"text": text},
-        key=key_of(""),
-        advice=f"It may be answered. See: qm request {number}",
-    )
+    found = _sent_to(number, "answer", {"text": text}, advice="It may be answered.")
     if is_json:
         return words.printed(found)
     turn = request_words.turn(found)
@@ -165,11 +152,16 @@ def answer(number: int, text: str, is_json: bool) -> None:
 @as_json
 def comment(number: int, text: str, is_json: bool) -> None:
     """Say something about a request. Who takes part in it is told, and nothing about it changes."""
-    made = sent(
-        portal(),
-        f"requests/{number}/comments/",
-        {"text": text},
-        key=key_of(""),
-        advice=f"It may be written. See: qm request {number}",
-    )
+    made = _sent_to(number, "comments", {"text": text}, advice="It may be written.")
     return words.printed(made) if is_json else words.note(f"Request {number}: written.")
+
+
+def _sent_to(number: int, action: str, body: object, *, advice: str) -> dict[str, Any]:
+    """What a request answers to something that is done to it once; `advice` is for who does not hear the answer."""
+    return sent(
+        portal(),
+        f"requests/{number}/{action}/",
+        body,
+        key=key_of(""),
+        advice=f"{advice} See: qm request {number}",
+    )
