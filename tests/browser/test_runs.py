@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from accounts.models import User
 from provisioning.models import Tenancy
 from tests import factories
-from tests.browser.conftest import LOOKS, Open, overflow, violations
+from tests.browser.conftest import LOOKS, PHONE, Open, overflow, violations
 from tests.workloads.test_choosing import holds
 from workloads.runs.models import Run
 
@@ -186,3 +186,16 @@ def test_after_back_every_field_says_what_was_typed_and_the_answer_is_for_it(
     for label, text in TYPED.items():
         expect(page.get_by_label(label, exact=True)).to_have_value(text)
     expect(page.locator("#answer")).to_contain_text("It can start at once")
+
+
+def test_the_menu_that_stops_a_run_lies_within_a_phone(
+    open_page: Open, place: Place
+) -> None:
+    """Its button stands at the start of a line there, below two others."""
+    page = open_page(place.ada, place.pages[3], size="phone")
+    page.locator("#stop > summary").click()
+    box = page.locator("#stop .menu__list").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE["width"]
+    expect(page.get_by_role("button", name="Stop the run")).to_be_visible()
