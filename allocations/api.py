@@ -1,6 +1,7 @@
 """What teams hold."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,7 +18,7 @@ from accounts.replay import Answer, answer_once
 from allocations import provisioners
 from allocations.ends import actions as ends
 from allocations.models import LONGEST_REASON, Allocation
-from allocations.presenting import Effect, effect
+from allocations.presenting import Effect, Unit, effect, effect_of_machines
 from allocations.schedule import State, WhenOver
 from allocations.webhooks import AllocationEventSerializer
 from notebooks.servers.models import NotebookServer
@@ -108,8 +109,8 @@ class EndEarlySerializer(StrictSerializer):
     )
 
 
-class GiveBackSerializer(EndEarlySerializer):
-    """How many to give back: GPUs, or machines of a reservation; not both."""
+class GiveBackPreviewSerializer(StrictSerializer):
+    """How many would go back: GPUs, or machines of a reservation; not both."""
 
     gpus = Gpus(
         required=False, help_text="GPUs of a pool; all of them unless told otherwise."
@@ -129,16 +130,14 @@ class GiveBackSerializer(EndEarlySerializer):
         return attrs
 
 
+class GiveBackSerializer(EndEarlySerializer, GiveBackPreviewSerializer):
+    """How many to give back: GPUs, or machines of a reservation; not both."""
+
+
 class GivenBackSerializer(OutputSerializer[Any]):
     """What is left of an allocation; null when nothing is."""
 
     rest = AllocationSerializer(allow_null=True)
-
-
-class GiveBackPreviewSerializer(StrictSerializer):
-    """How many GPUs would go back."""
-
-    gpus = Gpus(required=False, help_text="All of them unless told otherwise.")
 
 
 class NotebookStoppedSerializer(OutputSerializer[NotebookServer]):
@@ -150,15 +149,20 @@ class NotebookStoppedSerializer(OutputSerializer[NotebookServer]):
 
 
 class GiveBackEffectSerializer(OutputSerializer[Effect]):
-    """What giving GPUs back would change: their number and USD before and after, and what becomes of work."""
+    """What giving back would change: numbers and USD before and after, and what becomes of work."""
 
-    gpus = serializers.IntegerField(help_text="That go back.")
-    stays = serializers.IntegerField(help_text="GPUs that stay until the end.")
-    until = serializers.DateTimeField()
-    quota = serializers.IntegerField(
-        help_text="GPUs of this kind that the team may use in the namespace now."
+    unit = serializers.ChoiceField(
+        choices=list(Unit), help_text="GPUs of a pool, or machines of a reservation."
     )
-    quota_after = serializers.IntegerField()
+    count = serializers.IntegerField(help_text="That go back.")
+    stays = serializers.IntegerField(
+        help_text="Of what was granted, that stay until the end."
+    )
+    until = serializers.DateTimeField()
+    held = serializers.IntegerField(
+        help_text="GPUs of this kind that the team may use in the namespace now, or all machines of the reservation."
+    )
+    held_after = serializers.IntegerField()
     usd_per_day = serializers.DecimalField(
         max_digits=14, decimal_places=2, help_text="Of all that the team holds now."
     )
@@ -167,7 +171,7 @@ class GiveBackEffectSerializer(OutputSerializer[Effect]):
         max_digits=14, decimal_places=2, help_text="In the budgets, until the end."
     )
     in_use = serializers.CharField(
-        help_text="What becomes of work that was seen on them; empty where nobody has looked."
+        help_text="What becomes of work on them; empty where nobody has looked."
     )
     notebook = NotebookStoppedSerializer(source="stops", allow_null=True)
     renewal = serializers.IntegerField(
@@ -219,13 +223,10 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
     )
     @action(detail=True, methods=["post"], url_path="give-back/preview")
     def preview_giving_back(self, request: Request, pk: int) -> Response:
-        """What giving some or all GPUs of a pool back would change; nothing is stored."""
+        """What giving back some or all GPUs of a pool, or machines of a reservation, would change; stores nothing."""
         held, now = self.get_object(), timezone.now()
-        said = self.body(GiveBackPreviewSerializer).get("gpus")
-        _, gpus = ends.checked(held, said, now=now)
-        return Response(
-            self.shown(effect(held, gpus, now=now), GiveBackEffectSerializer)
-        )
+        changes = _effect(held, self.body(GiveBackPreviewSerializer), now=now)
+        return Response(self.shown(changes, GiveBackEffectSerializer))
 
     def _return(self, held: Allocation, wanted: Mapping[str, Any]) -> Answer:
         now, reason = timezone.now(), wanted.get("reason", "")
@@ -244,3 +245,12 @@ class AllocationEndpoint(mixins.ListModelMixin, mixins.RetrieveModelMixin, Endpo
         return Answer(
             {"rest": self.shown(rest, AllocationSerializer) if rest else None}
         )
+
+
+def _effect(held: Allocation, wanted: Mapping[str, Any], *, now: datetime) -> Effect:
+    """What giving back so many of either would change; raises Conflict where they cannot go back."""
+    if "machines" in wanted:
+        ends.check_machines(held, wanted["machines"], now=now)
+        return effect_of_machines(held, wanted["machines"], now=now)
+    _, gpus = ends.checked(held, wanted.get("gpus"), now=now)
+    return effect(held, gpus, now=now)

@@ -1,8 +1,9 @@
-"""What giving back does, as page and API show it before."""
+"""What giving GPUs or reserved machines back does, as pages and API show it before."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 
 from django.db.models import Sum
 
@@ -10,41 +11,57 @@ from allocations.budgets import money
 from allocations.ends.notebooks import RUNS
 from allocations.models import Allocation
 from allocations.notices import fate_at
+from capacity.models import Reservation
 from notebooks.servers.models import NotebookServer
-from ui.amounts import gpus, moment, usd
+from ui.amounts import gpus, machines, moment, usd
 from ui.parts import BeforeAfter
+
+
+class Unit(StrEnum):
+    """What goes back."""
+
+    GPU = "gpu"
+    MACHINE = "machine"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What giving GPUs back changes, which USD it frees until the end, what stays, and what becomes of work that runs.
+    """What giving back changes: how many go and stay until when, what is held before it, and which USD it frees.
 
-    `quota` and `usd_per_day` are the team's before it, of this kind in the namespace and of all that it holds. `stops`
-    is the notebook that was granted with all of it, which is stopped at once. `renewal` is the number of a request that
-    would keep it longer, and waits.
+    `held` are the team's GPUs of this kind in the namespace, or all machines of the reservation; `usd_per_day` is of
+    all that the team holds. `in_use` says what becomes of work, empty where nobody has looked. `stops` is the notebook
+    that was granted with all of it, which is stopped at once. `renewal` is the number of a request that would keep it
+    longer, and waits.
     """
 
-    gpus: int
-    product: str
-    quota: int
+    unit: Unit
+    count: int
+    stays: int
+    until: datetime
+    held: int
     usd_per_day: Decimal
     usd_per_day_less: Decimal
     freed_usd: Decimal
-    stays: int
-    until: datetime
     in_use: str = ""
     stops: NotebookServer | None = None
     renewal: int | None = None
 
     @property
-    def quota_after(self) -> int:
-        """GPUs that the team may still use."""
-        return self.quota - self.gpus
+    def held_after(self) -> int:
+        """GPUs that the team may still use, or machines that stay reserved."""
+        return self.held - self.count
 
     @property
     def usd_per_day_after(self) -> Decimal:
         """What is held costs a day from then on."""
         return self.usd_per_day - self.usd_per_day_less
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpusEffect(Effect):
+    """What giving back GPUs of a pool changes."""
+
+    product: str
 
     @property
     def changes(self) -> list[BeforeAfter]:
@@ -52,8 +69,8 @@ class Effect:
         return [
             {
                 "label": f"Quota, {self.product}",
-                "before": gpus(self.quota),
-                "after": gpus(self.quota_after),
+                "before": gpus(self.held),
+                "after": gpus(self.held_after),
             },
             {
                 "label": "Cost a day",
@@ -70,10 +87,84 @@ class Effect:
     @property
     def button(self) -> str:
         """The verb with its number."""
-        return f"Give back {gpus(self.gpus, self.product)}"
+        return f"Give back {gpus(self.count, self.product)}"
 
 
-def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
+@dataclass(frozen=True, kw_only=True)
+class MachinesEffect(Effect):
+    """What giving back machines of a capacity reservation changes, with what the whole of it is before."""
+
+    usd_per_hour: Decimal
+    usd_per_hour_less: Decimal
+
+    @property
+    def changes(self) -> list[BeforeAfter]:
+        """Machines and cost as the page compares them."""
+        return [
+            {
+                "label": "Machines reserved",
+                "before": str(self.held),
+                "after": str(self.held_after),
+            },
+            {
+                "label": "Cost an hour",
+                "before": usd(self.usd_per_hour),
+                "after": usd(self.usd_per_hour - self.usd_per_hour_less),
+            },
+        ]
+
+    @property
+    def rest(self) -> str:
+        """What stays of the grant in words; empty for nothing."""
+        return machines(self.stays) if self.stays else ""
+
+    @property
+    def button(self) -> str:
+        """The verb with its number."""
+        return f"Give back {machines(self.count)}"
+
+
+def effect_of_machines(
+    allocation: Allocation, count: int, *, now: datetime
+) -> MachinesEffect:
+    """What changes when `count` machines of a grant go back now; raises ValueError for what reserves none."""
+    row = allocation.reservation
+    if row is None:
+        raise ValueError(f"allocation {allocation.pk} is no reserved machines")
+    usd_per_hour = allocation.usd_per_hour / allocation.count * count
+    is_charged = allocation.charged_from is not None
+    live = Allocation.objects.live().filter(team=allocation.team_id)
+    return MachinesEffect(
+        unit=Unit.MACHINE,
+        count=count,
+        stays=allocation.count - count,
+        until=allocation.until,
+        usd_per_day=live.usd_per_day(),
+        usd_per_day_less=money.per_day(gpus=1, price=usd_per_hour)
+        if is_charged
+        else Decimal(0),
+        freed_usd=money.cost_of(
+            usd_per_hour=usd_per_hour, start=now, end=allocation.until
+        ),
+        in_use=_in_use_of_machines(row, count),
+        held=row.machines,
+        usd_per_hour=row.usd_per_hour,
+        usd_per_hour_less=row.usd_per_hour_each * count,
+    )
+
+
+def _in_use_of_machines(row: Reservation, count: int) -> str:
+    if row.machines > count:
+        return ""
+    nodes = (
+        ", and the nodes that were made of it go with what runs on them"
+        if row.flavor_id is not None
+        else ""
+    )
+    return f"Nothing stays: the portal releases the reservation{nodes}."
+
+
+def effect(allocation: Allocation, count: int, *, now: datetime) -> GpusEffect:
     """What changes when `count` GPUs go back now: quota, cost a day, and the money that is freed."""
     live = Allocation.objects.live().filter(team=allocation.team_id)
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
@@ -81,10 +172,11 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> Effect:
     price = allocation.price_per_gpu_hour
     is_charged = allocation.charged_from is not None
     stops = _notebook_that_stops(allocation, count)
-    return Effect(
-        gpus=count,
+    return GpusEffect(
+        unit=Unit.GPU,
+        count=count,
         product=allocation.flavor.kind if allocation.flavor is not None else "GPU",
-        quota=quota,
+        held=quota,
         usd_per_day=live.usd_per_day(),
         usd_per_day_less=money.per_day(gpus=count, price=price)
         if is_charged

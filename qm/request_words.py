@@ -17,6 +17,11 @@ VERDICTS: Mapping[str, str] = {
     "answer": "answered",
 }
 OVER: Mapping[str, str] = {"withdrawn": "It was withdrawn.", "lapsed": "It lapsed."}
+# By the unit of what goes back: what the number beside it is, and of what.
+HELD_BESIDE: Mapping[str, Fact] = {
+    "gpu": ("quota", "GPUs"),
+    "machine": ("reserved", "machines"),
+}
 # Neither granted and made, nor given up.
 UNFINISHED = ("waiting", "approved", "setting_up")
 VOTES = ("approve", "reject")
@@ -162,13 +167,13 @@ def request(found: Named) -> list[Fact]:
 
 
 def giving_back(effect: Named, held: Named) -> list[Fact]:
-    """What giving GPUs back changes, and what becomes of work that runs on them."""
+    """What giving GPUs or machines back changes, and what becomes of work that runs on them."""
     notebook, renewal, stays = effect["notebook"], effect["renewal"], effect["stays"]
     until = words.moment(effect["until"])
     return [
-        ("goes back", f"{effect['gpus']} of {held['what']}"),
+        ("goes back", f"{effect['count']} of {held['what']}"),
         ("stays", f"{stays} until {until}" if stays else "nothing"),
-        ("quota", f"{effect['quota']} GPUs now, {effect['quota_after']} then"),
+        _held_beside(effect),
         (
             "cost",
             f"{usd(effect['usd_per_day'])} a day now, {usd(effect['usd_per_day_after'])} then",
@@ -187,6 +192,11 @@ def giving_back(effect: Named, held: Named) -> list[Fact]:
         ),
         ("work", effect["in_use"]),
     ]
+
+
+def _held_beside(effect: Named) -> Fact:
+    name, unit = HELD_BESIDE[effect["unit"]]
+    return name, f"{effect['held']} {unit} now, {effect['held_after']} then"
 
 
 def _of_renewal(number: int, *, stays: bool) -> str:

@@ -95,6 +95,11 @@ def gpus(count: int, product: str = "GPU") -> str:
     return f"{count} × {product}"
 
 
+def machines(count: int) -> str:
+    """ "1 machine", "4 machines"."""
+    return f"{count} machine" if count == 1 else f"{count} machines"
+
+
 def jobs(count: int) -> str:
     """ "1 job", "3 jobs"."""
     return f"{count} job" if count == 1 else f"{count} jobs"

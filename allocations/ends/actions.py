@@ -186,14 +186,8 @@ def give_back_machines(
             "Members of the team and platform leads give machines back.",
             code="not_of_the_team",
         )
-    _check_begun(allocation)
+    check_machines(allocation, machines, now=now)
     because = checked_reason(allocation.team, by, reason)
-    if allocation.reservation_id is None:
-        raise Conflict(
-            f"{allocation.title} is no reserved machines.", code="no_reservation"
-        )
-    if lacking := why_not_held(allocation, machines, now=now):
-        raise Conflict(lacking, code="not_held", field="machines")
     actor, over, rest = by.as_actor(), allocation, None
     if machines == allocation.count:
         end(allocation, Allocation.End.RETURNED, by=by.name, now=now)
@@ -205,6 +199,17 @@ def give_back_machines(
     _let_go(allocation, over, machines, actor=actor, now=now, because=because)
     tell_requester(over, by=by, now=now)
     return rest
+
+
+def check_machines(allocation: Allocation, count: int, *, now: datetime) -> None:
+    """Refuse what cannot go back: more machines than are held, or what reserves none; raises Conflict."""
+    _check_begun(allocation)
+    if allocation.reservation_id is None:
+        raise Conflict(
+            f"{allocation.title} is no reserved machines.", code="no_reservation"
+        )
+    if lacking := why_not_held(allocation, count, now=now):
+        raise Conflict(lacking, code="not_held", field="machines")
 
 
 def give_up(allocation: Allocation, *, why: str, now: datetime) -> None:

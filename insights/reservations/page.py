@@ -10,7 +10,6 @@ from django.urls import reverse
 
 from accounts.models import User
 from accounts.roles import Permission
-from allocations.budgets.money import cost_of
 from allocations.ends.actions import may_give_back
 from allocations.models import Allocation
 from approvals.requests.links import ask_link
@@ -30,9 +29,9 @@ from insights.reservations.gathering import (
     uses_of,
     waiting_of,
 )
-from insights.reservations.presenting import Standing, machines, place, standing
-from ui.amounts import day, moment, share, usd
-from ui.parts import BeforeAfter, Cell, Columns, Fact, Figure, Link, Row
+from insights.reservations.presenting import Standing, place, standing
+from ui.amounts import day, machines, moment, share, usd
+from ui.parts import Cell, Columns, Fact, Figure, Link, Row
 
 # A chart of more days than these shows nothing more.
 DAYS_SHOWN = 60
@@ -79,19 +78,6 @@ class Suggestion:
     tone: str
     sentence: str
     button: Link | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effect:
-    """What giving machines back changes, which money it frees until when, and whether it ends reservation and nodes."""
-
-    changes: Sequence[BeforeAfter]
-    freed: str
-    until: str
-    rest: str
-    button: str
-    is_last: bool
-    has_nodes: bool
 
 
 class ReservationPage(TypedDict):
@@ -246,36 +232,6 @@ def _of_request(one: Allocation) -> str:
         machines(one.count)
         if number is None
         else f"{machines(one.count)} of request {number}"
-    )
-
-
-def effect(row: Reservation, grant: Allocation, count: int, *, now: datetime) -> Effect:
-    """What changes when so many machines of a grant go back now."""
-    each = grant.usd_per_hour / grant.count
-    freed = cost_of(usd_per_hour=each * count, start=now, end=grant.until)
-    left = row.machines - count
-    rest = grant.count - count
-    return Effect(
-        changes=[
-            {
-                "label": "Machines reserved",
-                "before": str(row.machines),
-                "after": str(left),
-            },
-            {
-                "label": "Cost an hour",
-                "before": usd(row.usd_per_hour),
-                "after": usd(left * row.usd_per_hour_each),
-            },
-        ],
-        freed=usd(freed),
-        until=moment(grant.until, now),
-        rest=f"{machines(rest)} of this grant {'stays' if rest == 1 else 'stay'}"
-        if rest
-        else "",
-        is_last=not left,
-        has_nodes=row.flavor_id is not None,
-        button=f"Give back {machines(count)}",
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from capacity.models import Orphan, Reservation
 from capacity.orphans.comparing import OrphanKind
 from capacity.reservations.states import State
-from ui.amounts import ago, ahead, day
+from ui.amounts import ago, ahead, day, machines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +35,6 @@ def standing(row: Reservation, now: datetime, *, grant_waits: bool) -> Standing:
     if state is State.PENDING or not row.is_true:
         return _on_its_way_in(row, state, now)
     return _in_force(row)
-
-
-def machines(count: int) -> str:
-    """ "1 machine", "4 machines"."""
-    return "1 machine" if count == 1 else f"{count} machines"
 
 
 def place(row: Reservation | Orphan) -> str:

@@ -25,6 +25,7 @@ from accounts.current_user import (
 from accounts.idempotency import new_key, once
 from accounts.roles import Permission
 from allocations.ends import actions as ends
+from allocations.presenting import effect_of_machines
 from capacity.connection import is_connected
 from capacity.models import Orphan, Reservation
 from capacity.orphans import actions as orphan_actions
@@ -33,7 +34,8 @@ from capacity.reservations import actions as reservations_of_azure
 from insights.reservations import listing, page
 from insights.reservations.forms import MachinesForm
 from insights.reservations.gathering import grants_of, orphan_prices, usd_per_hour
-from insights.reservations.presenting import machines, orphan_standing, place
+from insights.reservations.presenting import orphan_standing, place
+from ui.amounts import machines
 from ui.controls import is_filtered
 from web.refusals import Refused
 
@@ -197,7 +199,7 @@ def _give_back_page(
         if lacking := ends.why_not_held(form.chosen, count, now=now):
             form.add_error("machines", lacking)
         else:
-            effect = page.effect(row, form.chosen, count, now=now)
+            effect = effect_of_machines(form.chosen, count, now=now)
     context = {
         "reservation": row,
         "form": form,

@@ -157,7 +157,7 @@ ACTIONS = (
         "preview-giving-back",
         "allocations_give_back_preview_create",
         "Preview giving an allocation back",
-        "What giving some or all GPUs of an allocation back would change: quota, cost, and what becomes of work.",
+        "What giving GPUs or machines of an allocation back would change: number, cost, and what becomes of work.",
         id_name="allocation",
         previews=True,
     ),

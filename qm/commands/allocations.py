@@ -63,6 +63,12 @@ def allocations(team: str | None, with_over: bool, limit: int, is_json: bool) ->
     help="So many of them; all otherwise.",
 )
 @click.option(
+    "--machines",
+    type=WholeNumber(min=1),
+    metavar="N",
+    help="So many machines of a capacity reservation; all otherwise.",
+)
+@click.option(
     "--reason",
     metavar="TEXT",
     default="",
@@ -82,6 +88,7 @@ def allocations(team: str | None, with_over: bool, limit: int, is_json: bool) ->
 def give_back(
     number: int,
     gpus: int | None,
+    machines: int | None,
     reason: str,
     dry_run: bool,
     is_sure: bool,
@@ -97,22 +104,18 @@ def give_back(
     held = request["allocation"]
     if held is None:
         raise nothing_held(request)
-    is_pool = bool(held["flavor"]) and held["begun_at"] is not None
-    if gpus is not None and not is_pool:
-        raise click.UsageError(
-            "--gpus is for GPUs that are held: this ends as a whole."
-        )
+    amount = _amount(held, gpus=gpus, machines=machines)
+    is_counted = _is_pool(held) or bool(amount)
     if dry_run or is_asked(is_sure=is_sure):
-        _tell(_effect(api, held, gpus, is_pool=is_pool), held, dry_run, is_json)
+        effect = _effect(api, held, amount) if is_counted else held
+        _tell(effect, held, dry_run, is_json)
     if dry_run:
         return words.note("Nothing is sent. To send it, leave out --dry-run.")
-    confirm(_question(held, gpus), is_sure=is_sure)
-    body: dict[str, Any] = {"reason": reason} if reason else {}
-    if gpus is not None:
-        body["gpus"] = gpus
+    confirm(_question(held, amount), is_sure=is_sure)
+    body = {**amount, "reason": reason} if reason else amount
     path = (
         f"allocations/{held['id']}/give-back/"
-        if is_pool
+        if is_counted
         else f"requests/{number}/let-go/"
     )
     advice = f"It may be given back. To send it again without giving back more, add: --key {key}"
@@ -121,19 +124,36 @@ def give_back(
         return words.printed(found)
     return words.note(
         _given_back(number, found)
-        if is_pool
+        if is_counted
         else f"Request {number}: {request_words.stage(found)}."
     )
 
 
-def _effect(
-    api: Portal, held: dict[str, Any], gpus: int | None, *, is_pool: bool
+def _is_pool(held: dict[str, Any]) -> bool:
+    """Whether it is GPUs of a pool, and has begun: of them the portal says what giving back changes."""
+    return bool(held["flavor"]) and held["begun_at"] is not None
+
+
+def _amount(
+    held: dict[str, Any], *, gpus: int | None, machines: int | None
 ) -> dict[str, Any]:
-    """What the portal says that giving back changes; of what takes no GPUs yet or ever, what is known of it."""
-    if not is_pool:
-        return held
-    body = {} if gpus is None else {"gpus": gpus}
-    return dict(api.post(f"allocations/{held['id']}/give-back/preview/", body))
+    """How many go back, as the portal takes it; empty for all. Raises UsageError where it cannot be counted so."""
+    if gpus is not None and not _is_pool(held):
+        raise click.UsageError(
+            "--gpus is for GPUs that are held: this ends as a whole."
+        )
+    if machines is None:
+        return {} if gpus is None else {"gpus": gpus}
+    if held["offering"] != "reservation" or held["begun_at"] is None:
+        raise click.UsageError("--machines is for machines that are reserved.")
+    return {"machines": machines}
+
+
+def _effect(
+    api: Portal, held: dict[str, Any], amount: dict[str, Any]
+) -> dict[str, Any]:
+    """What the portal says that giving so many back changes."""
+    return dict(api.post(f"allocations/{held['id']}/give-back/preview/", amount))
 
 
 def _tell(
@@ -150,11 +170,14 @@ def _tell(
     return click.echo(words.facts(facts), err=not is_dry)
 
 
-def _question(held: dict[str, Any], gpus: int | None) -> str:
+def _question(held: dict[str, Any], amount: dict[str, Any]) -> str:
     place = f" of {held['where']}" if held["where"] else ""
     if held["begun_at"] is None:
         return f"Cancel the booking of {held['what']}{place} from {words.moment(held['starts_at'])}?"
-    if gpus is None or gpus >= held["gpus"]:
+    if "machines" in amount:
+        return f"Give back {amount['machines']} of {held['what']}{place}?"
+    gpus = amount.get("gpus", held["gpus"])
+    if gpus >= held["gpus"]:
         return f"Give back {held['what']}{place}, held until {words.moment(held['until'])}?"
     return f"Give back {gpus} of {held['what']}{place}? {held['gpus'] - gpus} stay until {words.moment(held['until'])}."
 

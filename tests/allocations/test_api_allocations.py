@@ -72,8 +72,8 @@ def test_a_preview_of_giving_back_tells_what_it_changes_and_changes_nothing(
         answer = Caller(person, "read").post(f"{path}preview/", {"gpus": 1})
         assert answer.status_code == 200, answer.content
         found = answer.json()
-        assert (found["gpus"], found["stays"]) == (1, 2)
-        assert (found["quota"], found["quota_after"]) == (3, 2)
+        assert (found["count"], found["stays"]) == (1, 2)
+        assert (found["held"], found["held_after"]) == (3, 2)
         assert (found["usd_per_day"], found["usd_per_day_after"]) == (
             "264.24",
             "176.16",

@@ -1,6 +1,7 @@
 """Capacity reservations over the API: lists, one with its use and cost, machines given back, tried again, orphans."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -169,6 +170,52 @@ def test_what_cannot_be_given_back_is_refused_and_changes_nothing(
         assert answer.json()["code"] == code
     grant.refresh_from_db()
     assert (grant.count, grant.ended_at) == (3, None)
+
+
+def test_what_giving_machines_back_changes_is_told_and_changes_nothing(
+    here: Site,
+) -> None:
+    grant = here.grant(3)
+    Allocation.objects.update(charged_from=grant.starts_at)
+    path = f"allocations/{grant.pk}/give-back/preview/"
+    found = Caller(here.scene.ada).post(path, {"machines": 2}).json()
+    assert (found["unit"], found["count"], found["stays"]) == ("machine", 2, 1)
+    assert (found["held"], found["held_after"]) == (3, 1)
+    before, after = Decimal(found["usd_per_day"]), Decimal(found["usd_per_day_after"])
+    assert before == grant.usd_per_day > after > 0
+    assert Decimal(found["freed_usd"]) > 0
+    assert (found["in_use"], found["renewal"]) == ("", None)
+    grant.refresh_from_db()
+    assert (grant.count, grant.ended_at) == (3, None)
+
+
+def test_giving_the_last_machines_back_says_that_the_reservation_is_released(
+    here: Site,
+) -> None:
+    grant = here.grant(3)
+    found = Caller(here.scene.ada).post(
+        f"allocations/{grant.pk}/give-back/preview/", {"machines": 3}
+    )
+    said = found.json()["in_use"]
+    assert said.startswith("Nothing stays: the portal releases the reservation")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"machines": 4}, 409, "not_held"),
+        ({"machines": 1, "gpus": 1}, 422, "not_taken"),
+        ({}, 409, "no_gpus_to_give_back"),
+    ],
+)
+def test_what_cannot_go_back_is_refused_by_its_preview(
+    here: Site, body: dict[str, Any], status: int, code: str
+) -> None:
+    grant = here.grant(3)
+    answer = Caller(here.scene.ada).post(
+        f"allocations/{grant.pk}/give-back/preview/", body
+    )
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
 def test_gpus_of_a_pool_are_no_machines(team: Scene) -> None:

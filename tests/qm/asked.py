@@ -91,6 +91,7 @@ IMPOSSIBLE = {
     },
 }
 HELD: dict[str, Any] = {
+    "offering": "gpus",
     "id": 41,
     "team": TEAM,
     "what": "2 × A100",

@@ -25,10 +25,18 @@ from tests.qm.misbehaving import CUT, Answer, Misbehaving, problem
 VOLUME = {
     **HELD,
     "id": 42,
+    "offering": "volume",
     "what": "500 GiB volume corpus",
     "cluster": "training",
     "flavor": None,
     "reference": "request-4",
+    "gpus": 0,
+}
+RESERVED = {
+    **HELD,
+    "offering": "reservation",
+    "what": "3 × ND96isr_H100_v5",
+    "flavor": None,
     "gpus": 0,
 }
 GIVE_BACK, LET_GO = "POST allocations/41/give-back/", "POST requests/17/let-go/"
@@ -412,11 +420,12 @@ def test_what_is_over_is_not_given_back(
 
 
 EFFECT = {
-    "gpus": 1,
+    "unit": "gpu",
+    "count": 1,
     "stays": 1,
     "until": "2026-12-02T10:00:00Z",
-    "quota": 4,
-    "quota_after": 3,
+    "held": 4,
+    "held_after": 3,
     "usd_per_day": "352.32",
     "usd_per_day_after": "264.24",
     "freed_usd": "176.16",
@@ -473,6 +482,36 @@ def test_what_takes_no_gpus_is_told_to_end_as_a_whole(
     done = terminal("give-back", "17", "--dry-run")
     assert "ends 500 GiB volume corpus" in cells(done.stdout)
     assert portal.sent(LET_GO) == []
+
+
+def test_some_machines_of_a_reservation_are_given_back(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [
+        Answer(body={**GRANTED, "allocation": RESERVED})
+    ]
+    portal.says(PREVIEW, {**EFFECT, "unit": "machine", "count": 2})
+    portal.says(GIVE_BACK, {"rest": RESERVED})
+    done = terminal("give-back", "17", "--machines", "2", "--dry-run")
+    assert "goes back 2 of 3 × ND96isr_H100_v5" in cells(done.stdout)
+    assert "reserved 4 machines now, 3 then" in cells(done.stdout)
+    done = terminal("give-back", "17", "--machines", "2")
+    assert done.exit_code == 0, done.stderr
+    sent = [*portal.sent(PREVIEW), *portal.sent(GIVE_BACK)]
+    assert [one.body for one in sent] == [{"machines": 2}] * 2
+
+
+@pytest.mark.parametrize(
+    ("held", "option"),
+    [(RESERVED, "--gpus"), (HELD, "--machines"), (VOLUME, "--machines")],
+)
+def test_what_is_counted_otherwise_is_refused_before_anything_is_sent(
+    portal: Misbehaving, terminal: Terminal, held: dict[str, Any], option: str
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body={**GRANTED, "allocation": held})]
+    done = terminal("give-back", "17", option, "1")
+    assert (done.exit_code, portal.sent(GIVE_BACK), portal.sent(LET_GO)) == (2, [], [])
+    assert option in done.stderr
 
 
 @pytest.mark.parametrize(
