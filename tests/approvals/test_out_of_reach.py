@@ -98,7 +98,9 @@ def test_what_a_renewal_lets_go_of_counts_as_left(scene: Scene) -> None:
 
     def limit(usd: int) -> None:
         for month in months:
-            held = Budget.objects.get_or_create(team=scene.team, month=month)[0]
+            held = Budget.objects.get_or_create(
+                team=scene.team, month=month, defaults={"limit_usd": usd}
+            )[0]
             Budget.objects.filter(pk=held.pk).update(
                 limit_usd=max(Decimal(usd), held.held_usd), is_set=True
             )
