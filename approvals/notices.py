@@ -16,10 +16,12 @@ from accounts import people
 from accounts.models import User
 from accounts.roles import Permission
 from approvals.decisions import deciders, route_words
+from approvals.judging.inputs import stored_in
 from approvals.models import Comment, Decision, Request, Rerouting, Step
 from approvals.requests import prices
 from approvals.requests.presenting import (
     asks,
+    free_in_its_time,
     instead_words,
     lapse_words,
     usual_wait,
@@ -34,6 +36,7 @@ from notices.kinds import NoticeKind
 from notices.message import Message
 from notices.models import Notice
 from policy.document import MANAGERS, seat_words
+from policy.rules import Standing
 from ui.amounts import moment, usd
 
 # Marks of rules that do not let the policy decide alone.
@@ -62,7 +65,7 @@ def waits(
     if to is None:
         everybody = deciders.candidates(step, request, now=now)
         to = people.at_work(everybody, now=now)
-    answer, hint = _answer(request)
+    answer, standing, hint = _answer(request)
     title = f"{request.team.name} asks {wish(request, request.name(request.count_now))}"
     sentence = (
         f"{lead} {asks(request, now=now)} {_who_decides(request, answer)}".strip()
@@ -76,7 +79,7 @@ def waits(
         title,
         sentence,
         facts=[
-            *_consequences(request, rules),
+            *_consequences(request, rules, standing),
             *_facts_of(step, request, now=now),
             *hint,
         ],
@@ -95,7 +98,7 @@ def waits_no_more(request: Request) -> None:
 
 
 def _consequences(
-    request: Request, rules: Iterable[tuple[str, str, str]]
+    request: Request, rules: Iterable[tuple[str, str, str]], standing: Standing
 ) -> list[tuple[str, str]]:
     """The rule for which people decide, what stays free when it is granted, and how many others wait for the same."""
     broken = next(
@@ -111,14 +114,16 @@ def _consequences(
     if flavor is None or not request.gpus:
         return facts
     waiting = (
-        Request.objects.filter(flavor=flavor, state=State.WAITING)
+        Request.objects.filter(flavor=flavor, state=State.WAITING, renews=None)
         .exclude(pk=request.pk)
         .count()
     )
-    left = max(flavor.free - request.gpus_now, 0)
+    free, in_its_time = free_in_its_time(flavor, standing)
+    # What goes on takes nothing from the pool.
+    left = max(free - max(request.gpus_now - standing.own_gpus, 0), 0)
     return [
         *facts,
-        ("Stays free", f"{left} of {flavor.gpus_at_most}"),
+        ("Stays free", f"{left} of {flavor.gpus_at_most}{in_its_time}"),
         ("Others who wait for these", f"{waiting}"),
     ]
 
@@ -396,12 +401,15 @@ def _what(request: Request) -> str:
     return f"{request.name(request.count_now)} for {request.team.name}"
 
 
-def _answer(request: Request) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The policy's newest answer, as it is stored, and what would make it automatic, as a fact."""
-    answer, remedies = request.evaluations.order_by("-id").values_list(
-        "answer", "remedies"
+def _answer(
+    request: Request,
+) -> tuple[dict[str, Any], Standing, list[tuple[str, str]]]:
+    """The policy's newest answer, as it is stored, what it knew, and what would make it automatic, as a fact."""
+    answer, remedies, inputs = request.evaluations.order_by("-id").values_list(
+        "answer", "remedies", "inputs"
     )[0]
-    return answer, [("Without people", remedies[0]["sentence"])] if remedies else []
+    hint = [("Without people", remedies[0]["sentence"])] if remedies else []
+    return answer, stored_in(inputs)[1], hint
 
 
 def _who_decides(request: Request, answer: Mapping[str, Any]) -> str:

@@ -32,7 +32,6 @@ from approvals.requests.preview import held_and_paid_before
 from approvals.states import State
 from catalogue.choices import WORDS
 from catalogue.offering import in_sentence
-from fleet.models import Flavor
 from fleet.presenting import how_away
 from policy.evaluation import may_hold_by_itself
 from ui.amounts import ago, gpus, hours, moment, usd
@@ -249,6 +248,8 @@ def sentence(
     is_told = judged is not None and request.flavor_id is not None and gained
     change = f": from {held} to {held + gained}" if is_told else ""
     where = f" in {request.where}" if request.where else ""
+    if request.starts_at is not None and request.starts_at > now:
+        where += f" from {moment(request.starts_at, now)}"
     verb = "for" if request.renews_id is None else "to keep"
     asked = f" ({moment(request.until, now)} was asked)" if request.is_shorter else ""
     cost, then = judged.answer.usd if judged else prices.usd_of(request), ""
@@ -371,7 +372,9 @@ def rivals(
         if request.renews is not None
         else None
     )
-    free, in_its_time = _free_in_its_time(flavor, judged)
+    free, in_its_time = presenting.free_in_its_time(
+        flavor, judged.standing if judged is not None else None
+    )
     after = free - max(0, count - (kept.gpus if kept is not None else 0))
     short = (
         f"{max(free, 0)} free{in_its_time}, {free - after} needed"
@@ -392,17 +395,6 @@ def rivals(
         "rows": rows[:MOST_RIVALS],
         "more": len(rows) > MOST_RIVALS,
     }
-
-
-def _free_in_its_time(flavor: Flavor, judged: Judged | None) -> tuple[int, str]:
-    """GPUs that are free now, or where anything is booked as long as the ask lasts, with the words for it."""
-    if (
-        judged is None
-        or not judged.standing.levels
-        or judged.standing.free_gpus is None
-    ):
-        return flavor.free, ""
-    return judged.standing.free_gpus, " in its time"
 
 
 def _fits_from(judged: Judged, missing: int, *, now: datetime) -> str:

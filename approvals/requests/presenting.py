@@ -24,7 +24,7 @@ from fleet.models import Flavor
 from policy.document import MANAGERS
 from policy.evaluation import Outcome
 from policy.remedies import Remedy
-from policy.rules import Arrival
+from policy.rules import Arrival, Standing
 from provisioning.models import Tenancy, TenancyQuerySet
 from ui.amounts import capitalized, gpus, moment, share, span, usd
 from ui.parts import BeforeAfter, Hint, Person, Rule, Verdict
@@ -77,6 +77,13 @@ def asks(request: Request, *, now: datetime) -> str:
     if request.starts_at is not None and request.starts_at > now:
         where += f" from {moment(request.starts_at, now)}"
     return f"{request.team.name} asks {what}{where} until {until}, for {price}."
+
+
+def free_in_its_time(flavor: Flavor, standing: Standing | None) -> tuple[int, str]:
+    """GPUs that are free now, or where anything is booked as long as the ask lasts, with the words for it."""
+    if standing is None or not standing.levels or standing.free_gpus is None:
+        return flavor.free, ""
+    return standing.free_gpus, " in its time"
 
 
 def instead_words(request: Request, *, now: datetime) -> str:

@@ -35,6 +35,7 @@ from tests.approvals.policies import in_force
 from tests.calling import Caller
 from tests.scene import DAY, HOUR, NOW, REASON, Scene, scene
 from tests.subscribed import subscribe, told
+from ui.amounts import moment
 from web.fields import INPUT
 from web.refusals import BadInput, Conflict
 
@@ -647,3 +648,26 @@ def test_what_is_booked_is_compared_with_what_is_held_when_it_begins(
     page = client.post("/requests/preview/gpus", form).content.decode()
     assert "0 GPUs" in page
     assert "2 GPUs" in page
+
+
+def test_who_decides_is_told_what_stays_free_in_its_time_not_what_is_free_today(
+    here: Scene,
+) -> None:
+    grant(here, 4, until=NOW + 3 * DAY)
+    asked = submit(wanted(here, 3), by=here.ada, now=NOW)
+    assert asked.state == State.WAITING
+    facts = dict(Notice.objects.filter(kind="request_waiting").latest("id").said.facts)
+    assert facts["Stays free"] == "5 of 8 in its time"
+
+
+def test_who_decides_reads_from_when_on_it_is_asked_for(here: Scene) -> None:
+    begins = timezone.now() + 7 * DAY
+    asked = submit(
+        wanted(here, 3, starts=begins, now=timezone.now()),
+        by=here.ada,
+        now=timezone.now(),
+    )
+    client = Client()
+    client.force_login(here.priya)
+    page = client.get(f"/approvals/{asked.pk}/").content.decode()
+    assert f"in Training from {moment(begins, timezone.now())} until " in page

@@ -684,3 +684,11 @@ def test_the_simulator_counts_gpus_that_are_kept_longer_once(scene: Scene) -> No
         found = simulate(draft, days=30, now=LATER + DAY, who=scene.priya).past
         moved = [each.request_id for each in found.differing]
         assert moved == differ
+
+
+def test_who_decides_a_renewal_is_told_that_it_takes_nothing_from_the_pool(
+    scene: Scene,
+) -> None:
+    waiting_renewal(scene)
+    facts = dict(Notice.objects.filter(kind="request_waiting").latest("id").said.facts)
+    assert facts["Stays free"] == "20 of 24"
