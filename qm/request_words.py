@@ -36,17 +36,24 @@ def stage(request: Named) -> str:
 
 
 def what(request: Named) -> str:
-    """What is asked for, with how much of it was granted where that is less."""
-    fewer = request["approved_count"]
-    cut = (
-        f", {fewer} granted" if fewer is not None and fewer != request["count"] else ""
-    )
-    return f"{request['name']}{cut}"
+    """What is asked for, with how much of it was granted or votes so far leave of it, where that is less."""
+    granted, left = request["approved_count"], _left(request)
+    if granted is not None and granted != request["count"]:
+        return f"{request['name']}, {granted} granted"
+    if granted is None and left < request["count"]:
+        return f"{request['name']}, {left} approved so far"
+    return str(request["name"])
 
 
 def until(request: Named) -> str:
     """Until when it was granted, or is asked for while nothing is granted, in local time."""
-    return words.moment(request["approved_until"] or request["until"])
+    granted = request["approved_until"] or request.get("until_now")
+    return words.moment(granted or request["until"])
+
+
+def _left(request: Named) -> int:
+    """How much of it the votes so far leave; a portal of before tells all of it."""
+    return int(request.get("count_now", request["count"]))
 
 
 def where(request: Named) -> str:
@@ -251,10 +258,26 @@ def questions(found: Named) -> Iterator[str]:
 def _cost(found: Named) -> str:
     """What it costs in all; of what was granted for less, beside that as asked."""
     # A portal of before does not tell what was approved.
-    granted, asked = found.get("approved_usd"), found["usd"]
+    granted, asked = found.get("approved_usd") or _left_usd(found), found["usd"]
     if granted is None or granted == asked:
         return f"{usd(asked)} in all: {found['formula']}"
     return f"{usd(granted)} in all; {usd(asked)} as asked: {found['formula']}"
+
+
+def _left_usd(found: Named) -> str | None:
+    """What it costs as the last vote left it, while it waits; None where that left all of it."""
+    is_all = _left(found) == found["count"] and until(found) == words.moment(
+        found["until"]
+    )
+    if found["state"] != "waiting" or is_all:
+        return None
+    votes = [
+        one["usd"]
+        for one in found["decisions"]
+        if one["verdict"] == "approve"
+        and one["content_version"] == found["content_version"]
+    ]
+    return str(votes[-1]) if votes else None
 
 
 def deciders(found: Named) -> str:
@@ -316,15 +339,22 @@ def _asked(found: Named) -> Iterator[tuple[str | None, str]]:
     """The ask with its answer, and each change with the answer to that."""
     first, *others = found["evaluations"] or [None]
     said = f" {first['answer']['sentence']}" if first else ""
-    yield (
-        found["created_at"],
-        f"{found['requester']['name']} asked for {found['name']}.{said}",
-    )
+    # A portal of before does not tell what was changed.
+    versions = {one["content_version"]: one for one in found.get("versions", ())}
+    name = versions[1]["name"] if versions else found["name"]
+    yield found["created_at"], f"{found['requester']['name']} asked for {name}.{said}"
+    seen = 1
     for one in others:
-        yield (
-            one["at"],
-            f"Policy {one['policy']} judged it again. {one['answer']['sentence']}",
-        )
+        version = one.get("content_version", seen)
+        judged = f"Policy {one['policy']} judged it again."
+        if version > seen and version in versions:
+            judged = _changed(versions[version])
+        seen = version
+        yield one["at"], f"{judged} {one['answer']['sentence']}"
+
+
+def _changed(version: Named) -> str:
+    return f"{version['by']['name']} changed it. {'; '.join(version['changed'])}."
 
 
 def _by(decision: Named) -> str:

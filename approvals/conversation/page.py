@@ -27,6 +27,16 @@ class Remark(TypedDict):
     did: str
 
 
+class Version(TypedDict):
+    """What was asked for in one version, and what differs from the version before."""
+
+    content_version: int
+    at: datetime
+    by: User
+    name: str
+    changed: Sequence[str]
+
+
 class Edited(TypedDict):
     """What is different from the version that somebody saw."""
 
@@ -132,6 +142,24 @@ def edited(request: Request, *, now: datetime) -> list[tuple[datetime, str]]:
             f"{after.by.name} changed it {ago(after.at, now)}: {in_words(between(request, before, after))}",
         )
         for before, after in pairwise(revisions)
+    ]
+
+
+def versions(request: Request) -> list[Version]:
+    """What was asked for in each version, oldest first; nothing while it is as it was sent."""
+    revisions = revisions_of(request)
+    before = [None, *revisions]
+    return [
+        {
+            "content_version": one.number,
+            "at": one.at,
+            "by": one.by,
+            "name": name_in(request, one),
+            "changed": [change.words for change in between(request, last, one)]
+            if last is not None
+            else [],
+        }
+        for last, one in zip(before, revisions, strict=False)
     ]
 
 

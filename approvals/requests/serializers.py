@@ -12,6 +12,7 @@ from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
 from allocations.api import AllocationSerializer, StillRunningSerializer
 from allocations.use.words import still_running
+from approvals.conversation import page as talk
 from approvals.decisions.actions import may_decide
 from approvals.fulfilment.serializers import TaskSerializer
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
@@ -102,6 +103,9 @@ class EvaluationSerializer(OutputSerializer[Evaluation]):
     """An answer with the policy that gave it and a hash of everything it looked at."""
 
     policy = serializers.IntegerField(source="policy.number")
+    content_version = serializers.IntegerField(
+        help_text="Which version of the request it judged."
+    )
     at = serializers.DateTimeField()
     answer = AnswerSerializer()
     remedies = RemedySerializer(
@@ -110,6 +114,19 @@ class EvaluationSerializer(OutputSerializer[Evaluation]):
         help_text="Empty when it is automatic; null before this was kept.",
     )
     input_hash = serializers.CharField()
+
+
+class VersionSerializer(OutputSerializer[Any]):
+    """What one version of a request asked for, and what it changed."""
+
+    content_version = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    by = PersonSerializer()
+    name = serializers.CharField(help_text="What was asked for, in a few words.")
+    changed = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What differs from the version before, such as GPUs: 8 → 4; empty of the first.",
+    )
 
 
 class StepSerializer(OutputSerializer[Step]):
@@ -227,6 +244,9 @@ class RequestShortSerializer(OutputSerializer[Request]):
         help_text="The cluster or region; empty where it has none."
     )
     count = serializers.IntegerField(help_text="How many units of the offering.")
+    count_now = serializers.IntegerField(
+        help_text="How many of them were approved, else what the votes so far leave while it waits."
+    )
     approved_count = serializers.IntegerField(allow_null=True)
     cluster = serializers.CharField(
         source="flavor.cluster.name", default=None, allow_null=True
@@ -237,6 +257,9 @@ class RequestShortSerializer(OutputSerializer[Request]):
         allow_null=True, help_text="From when on, where it was asked to begin later."
     )
     until = serializers.DateTimeField(help_text="Until when it was asked for.")
+    until_now = serializers.DateTimeField(
+        help_text="Until when it was approved, else what the votes so far leave while it waits."
+    )
     approved_until = serializers.DateTimeField(
         allow_null=True, help_text="Until when it was granted, which may be earlier."
     )
@@ -272,6 +295,7 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
     """A request with its evaluations, steps, decisions, place and what is held under it."""
 
     tenancy = TenancyShortSerializer(allow_null=True)
+    versions = serializers.SerializerMethodField()
     evaluations = EvaluationSerializer(many=True)
     steps = StepSerializer(many=True)
     decisions = DecisionSerializer(many=True)
@@ -296,6 +320,11 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         help_text="Why the portal could not grant what the policy or people approve, while that is so; else empty."
     )
     why_not_decide = serializers.SerializerMethodField()
+
+    @extend_schema_field(VersionSerializer(many=True))
+    def get_versions(self, request: Request) -> Any:
+        """What was asked for in each version, oldest first; empty while it is as it was sent."""
+        return VersionSerializer(talk.versions(request), many=True).data
 
     def get_why_not_granted(self, request: Request) -> str:
         """In words for its requester."""

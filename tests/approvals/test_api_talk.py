@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from approvals.decisions import escalation
+from approvals.decisions.actions import approve
 from approvals.models import Comment, Request
 from tests import factories
 from tests.calling import Caller
@@ -174,3 +175,38 @@ def test_it_says_what_happens_next_with_its_dates(scene: Scene, asked: Request) 
         "Platform leads or engineering leadership decide",
         "Should have been decided by",
     ]
+
+
+def test_a_changed_request_tells_what_each_version_asked_for(
+    scene: Scene, asked: Request
+) -> None:
+    ada = Caller(scene.ada)
+    assert ada.get(f"requests/{asked.pk}/").json()["versions"] == []
+    body = change(ada, asked, {"spec": {"gpus": 4}}).json()
+    assert [
+        (one["content_version"], one["by"]["name"], one["name"], one["changed"])
+        for one in body["versions"]
+    ] == [
+        (1, "Ada Okafor", "5 × A100", []),
+        (2, "Ada Okafor", "4 × A100", ["GPUs: 5 → 4", "Cost: $360 → $288"]),
+    ]
+    assert [one["content_version"] for one in body["evaluations"]] == [1, 2]
+
+
+def test_a_request_of_which_a_vote_left_less_tells_how_much_it_is_about_now(
+    scene: Scene,
+) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=12, days=3, now=now
+    )
+    sooner = asked.until - DAY
+    approve(
+        asked.pk, by=scene.priya, expected_version=1, count=9, until=sooner, now=now
+    )
+    ada = Caller(scene.ada)
+    listed = ada.get("requests/").json()["results"][0]
+    for body in (listed, ada.get(f"requests/{asked.pk}/").json()):
+        assert (body["state"], body["count"], body["count_now"]) == ("waiting", 12, 9)
+        assert datetime.fromisoformat(body["until"]) == asked.until
+        assert datetime.fromisoformat(body["until_now"]) == sooner

@@ -204,6 +204,71 @@ def test_a_request_tells_everything_that_happened_to_it_in_order(
     ]
 
 
+def test_a_changed_request_tells_what_was_asked_at_first_and_what_was_changed(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    first = {**WAITING["evaluations"][0], "content_version": 1}
+    again = "2026-11-29T12:00:00Z"
+    judged = {
+        **first,
+        "at": again,
+        "content_version": 2,
+        "answer": {**first["answer"], "sentence": "Platform leads decide."},
+    }
+    asked = {
+        **WAITING,
+        "content_version": 2,
+        "evaluations": [
+            first,
+            judged,
+            {**judged, "at": "2026-11-29T13:00:00Z"},
+        ],
+        "versions": [
+            {
+                "content_version": 1,
+                "at": WAITING["created_at"],
+                "by": ADA,
+                "name": "8 × A100",
+                "changed": [],
+            },
+            {
+                "content_version": 2,
+                "at": again,
+                "by": ADA,
+                "name": "2 × A100",
+                "changed": ["GPUs: 8 → 2", "Cost: $2,114 → $528"],
+            },
+        ],
+    }
+    portal.answers["GET requests/17/"] = [Answer(body=asked)]
+
+    said = cells(terminal("request", "17").stdout)
+
+    assert [row for row in said if row.startswith("2026-11-29 1")] == [
+        "2026-11-29 10:00 UTC Ada Okafor asked for 8 × A100. Platform leads, then managers decide.",
+        "2026-11-29 12:00 UTC Ada Okafor changed it. GPUs: 8 → 2; Cost: $2,114 → $528. Platform leads decide.",
+        "2026-11-29 13:00 UTC Policy 3 judged it again. Platform leads decide.",
+    ]
+
+
+def test_of_what_a_vote_left_it_tells_how_much_it_is_about_and_what_that_costs(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    asked = {
+        **WAITING,
+        "count_now": 1,
+        "until_now": "2026-12-01T10:00:00Z",
+        "decisions": [{**DECISION, "count": 1, "usd": "176.16"}],
+    }
+    portal.answers["GET requests/17/"] = [Answer(body=asked)]
+
+    said = cells(terminal("request", "17").stdout)
+
+    assert "what 2 × A100, 1 approved so far" in said
+    assert "until 2026-12-01 10:00 UTC" in said
+    assert "cost 176.16 USD in all; 528.48 USD as asked: 2 × $3.67 per GPU-hour" in said
+
+
 def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_costs(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
