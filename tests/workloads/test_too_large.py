@@ -136,3 +136,32 @@ def test_no_nodes_are_named_that_the_cluster_does_not_have() -> None:
     """What follows would be refused, too."""
     [problem] = problems(pool(8, there=24), gpus=16, nodes=2)
     assert problem.text == "A node has 8 × A100: take at most 8 on each."
+
+
+@pytest.mark.parametrize(
+    ("held", "there", "gpus", "code", "advice"),
+    [
+        pytest.param(
+            2, 24, 1, "more_than_held", "ask for 2 more, or set At once to 2.", id="two"
+        ),
+        pytest.param(
+            5, 24, 2, "more_than_held", "ask for 3 more, or set At once to 2.", id="odd"
+        ),
+        pytest.param(1, 24, 2, "more_than_held", "ask for 7 more.", id="not even one"),
+        pytest.param(
+            3,
+            3,
+            1,
+            "larger_than_the_cluster",
+            "Set At once to 3, and it fits.",
+            id="more at once than there are",
+        ),
+    ],
+)
+def test_a_sweep_is_told_how_many_of_its_trials_fit_at_once(
+    held: int, there: int, gpus: int, code: str, advice: str
+) -> None:
+    """Four of its ten run at once unless told otherwise; it needs no more GPUs than one of them takes."""
+    [problem] = problems(pool(held, there=there), "sweep", gpus=gpus)
+    assert problem.code == code
+    assert problem.text.endswith(advice)

@@ -11,6 +11,7 @@ from provisioning.desired.first_job import Kind
 from provisioning.desired.mounts import CLAIM
 from provisioning.desired.quantities import CPU, MEMORY
 from provisioning.desired.variables import SecretVariable, too_many_secrets
+from ui.amounts import capitalized
 from web.names import refused_name
 from workloads.reasons.words import larger_than, never_more
 from workloads.runs.planning.pools import Pool, Recommended, recommended, refused_pool
@@ -240,12 +241,15 @@ def _not_held(
     )
 
 
-def _beyond_cluster(field: str, gpus: int, pool: Pool, place: Place) -> Problem:
-    """More GPUs than the cluster has of the kind: asking for them would help nobody."""
+def _beyond_cluster(
+    field: str, gpus: int, pool: Pool, place: Place, *, fewer: str = ""
+) -> Problem:
+    """More GPUs than the cluster has of the kind: asking for them would help nobody; `fewer` says what would fit."""
     said = larger_than(place.cluster, f"{gpus} × {pool.title}", pool.on_cluster or 0)
+    instead = f"{capitalized(fewer)}, and it fits." if fewer else ""
     return Problem(
         field=field,
-        text=f"{said} It can never fit there.",
+        text=f"{said} {instead or 'It can never fit there.'}",
         code="larger_than_the_cluster",
     )
 
@@ -476,20 +480,32 @@ def _too_large(
             )
         )
     elif pool.is_beyond_cluster(gpus):
-        found.append(_beyond_cluster("gpus", gpus, pool, place))
+        most = min(room, pool.on_cluster or 0)
+        fewer = _fewer_at_once(run, template, most)
+        found.append(_beyond_cluster("gpus", gpus, pool, place, fewer=fewer))
     elif gpus > room:
         # More GPUs would not make a pod fit that is larger than a node.
         borrowing = f" and may borrow {pool.borrow}" if pool.borrow else ""
+        fewer = _fewer_at_once(run, template, room)
         found.append(
             Problem(
                 field="gpus",
                 text=f"It takes {gpus} × {pool.title}. Your team holds {pool.gpus}{borrowing}: "
-                f"ask for {gpus - room} more.",
+                f"ask for {gpus - room} more{f', or {fewer}' if fewer else ''}.",
                 code="more_than_held",
                 lacks=gpus - room,
             )
         )
     return found or _beyond_queue(run, place, pool, pods)
+
+
+def _fewer_at_once(run: Run, template: Template, room: int) -> str:
+    """How many trials or shards of a run fit at once into so many GPUs; empty where not even one does, or has none."""
+    at_once = next((one for one in template.parameters if one.name == "at_once"), None)
+    most = room // run.gpus
+    if at_once is None or at_once.is_fixed or most < 1:
+        return ""
+    return f"set {at_once.title} to {most}"
 
 
 def _beyond_a_node(run: Run, template: Template, pool: Pool) -> str:
