@@ -72,6 +72,8 @@ def answer(plan: Named) -> list[Fact]:
     found = plan["answer"]
     return [
         ("answer", found["sentence"]),
+        # A portal of before does not tell it.
+        ("in its way", plan.get("over_budget")),
         ("who decides", _route(plan)),
         *_reasons(plan),
         *_lines("automatic", (one["sentence"] for one in plan["remedies"])),
@@ -161,6 +163,7 @@ def request(found: Named) -> list[Fact]:
         ("whose turn", turn(found)),
         *_lines("question", questions(found)),
         ("not granted", found["why_not_granted"]),
+        ("in its way", found.get("over_budget")),
         ("withdrawn", found["withdrawn_because"]),
         ("reason", found["reason"]),
         ("for", found["purpose"]),

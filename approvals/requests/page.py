@@ -49,7 +49,7 @@ from approvals.requests.presenting import (
     hint_of,
     instead_words,
     lapse_words,
-    over_budget,
+    over_budget_now,
     person,
     shown_name,
     state_of,
@@ -136,7 +136,9 @@ def context(request: Request, *, viewer: User, now: datetime) -> RequestPage:
     renewal = renewing.waiting_for(request.pk) if held is not None else None
     may = _may(request, state, held, viewer, renewal=renewal, now=now)
     if waiting is not None and not waiting.get("advice"):
-        waiting["advice"] = _over_budget(request, evaluation, now=now)
+        waiting["advice"] = over_budget_now(
+            request, evaluation.answer, viewer=viewer, now=now
+        )
     if waiting is not None and may["decide"] and not waiting.get("advice"):
         waiting["advice"] = "You can decide it."
     return {
@@ -509,14 +511,6 @@ def waiting_line(
             usual_wait([s.seat for s in steps if s.done_at is None])
         ).removesuffix("."),
     }
-
-
-def _over_budget(request: Request, evaluation: Evaluation, *, now: datetime) -> str:
-    """That no vote can grant all of it, as it was judged, unless so much time went by that the budget has the money."""
-    words = over_budget(evaluation.answer)
-    if words and request.flavor is not None:
-        return words if prices.is_beyond_budget(request, now=now) else ""
-    return words
 
 
 def _cost_now(request: Request, *, now: datetime) -> Figure:

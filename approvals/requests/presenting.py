@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import OuterRef, Q, Sum
 
 from accounts.models import User
+from accounts.roles import Permission
 from allocations import provisioners
 from allocations.budgets import money
 from allocations.budgets.totals import total
@@ -16,7 +17,7 @@ from allocations.models import Allocation
 from approvals.decisions.routing import took
 from approvals.decisions.seats import PERSON, pace_seat
 from approvals.models import Request, Step
-from approvals.requests.prices import price_words
+from approvals.requests.prices import is_beyond_budget, price_words
 from approvals.requests.wanted import Wanted
 from approvals.states import OF_ALLOCATION, State
 from catalogue.offering import in_sentence
@@ -187,14 +188,33 @@ def shown_name(request: Request) -> str:
     return titled(request) if request.allocation_id is None else request.given_name
 
 
-def over_budget(answer: Mapping[str, Any]) -> str:
-    """That people cannot approve all of it either, where no budget has the money; empty where one has."""
+def over_budget(answer: Mapping[str, Any], *, viewer: User | None = None) -> str:
+    """That people cannot approve all of it either, where no budget has the money; empty where one has.
+
+    `viewer` reads what to do, which is another thing for who sets budgets than for who asks.
+    """
     if not any(
         rule["code"] in ("budget", "budget_hours") and not rule["holds"]
         for rule in answer["rules"]
     ):
         return ""
-    return "Nobody can approve all of it before the budget is raised: ask for less, or ask platform leads for more."
+    sets_budgets = viewer is not None and viewer.may(Permission.MANAGE_BUDGETS)
+    do = (
+        "approve less, or raise the team’s budget"
+        if sets_budgets
+        else "ask for less, or ask platform leads for more"
+    )
+    return f"Nobody can approve all of it before the budget is raised: {do}."
+
+
+def over_budget_now(
+    request: Request, answer: Mapping[str, Any], *, viewer: User, now: datetime
+) -> str:
+    """The same of a request that waits, unless time went by, or a vote left less of it, so that the money is there."""
+    words = over_budget(answer, viewer=viewer)
+    if words and request.flavor is not None:
+        return words if is_beyond_budget(request, now=now) else ""
+    return words
 
 
 def usual_words(wait: timedelta | None) -> str:

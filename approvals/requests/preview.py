@@ -12,10 +12,16 @@ from approvals.judging.inputs import answer_of, remedies_shown
 from approvals.renewals import renewing
 from approvals.renewals.words import goes_on
 from approvals.requests.actions import Judged, check, judge
-from approvals.requests.presenting import cost_per_day, held_at, usual_wait
+from approvals.requests.presenting import (
+    cost_per_day,
+    held_at,
+    over_budget,
+    usual_wait,
+)
 from approvals.requests.vacancies import of_plans
 from approvals.requests.wanted import Wanted
 from catalogue.models import follows
+from policy.evaluation import Outcome
 
 
 def held_and_paid_before(
@@ -74,6 +80,9 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
         "quota": {"before": held, "after": held + wanted.gpus - own},
         "usd_per_day": {"before": str(per_day), "after": str(per_day + more)},
         "budget": [_month(month, left[month], part) for month, part in parts.items()],
+        "over_budget": over_budget(answer, viewer=by)
+        if judged.answer.outcome is Outcome.PEOPLE
+        else "",
         "empty_seats": vacant.empty,
         "unread_seats": vacant.unread,
         "usual_seconds": int(wait.total_seconds())

@@ -18,7 +18,7 @@ from approvals.fulfilment.serializers import TaskSerializer
 from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.notices import rerouting_words
 from approvals.requests.actions import MOST_UNITS
-from approvals.requests.presenting import state_of
+from approvals.requests.presenting import over_budget_now, state_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
 from approvals.webhooks import ApprovedSerializer
@@ -31,6 +31,7 @@ from provisioning.api import TenancyShortSerializer
 from web.output import OutputSerializer
 from web.strict import Choice, Gpus, Integer, Moment, StrictSerializer, Text
 
+OVER_BUDGET = "That nobody can approve all of it before the team's budget is raised, and what to do; else empty."
 STATES = [(state.value, state.words) for state in STORED]
 
 
@@ -320,6 +321,7 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         help_text="Why the portal could not grant what the policy or people approve, while that is so; else empty."
     )
     why_not_decide = serializers.SerializerMethodField()
+    over_budget = serializers.SerializerMethodField(help_text=OVER_BUDGET)
 
     @extend_schema_field(VersionSerializer(many=True))
     def get_versions(self, request: Request) -> Any:
@@ -329,6 +331,23 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
     def get_why_not_granted(self, request: Request) -> str:
         """In words for its requester."""
         return request.why_not_granted(timezone.now())
+
+    def get_over_budget(self, request: Request) -> str:
+        """Empty, too, once it is decided."""
+        if request.state != State.WAITING:
+            return ""
+        # As its page has it: as what is asked now was judged first.
+        judged = next(
+            one
+            for one in request.evaluations.all()
+            if one.content_version == request.content_version
+        )
+        return over_budget_now(
+            request,
+            judged.answer,
+            viewer=self.context["request"].user,
+            now=timezone.now(),
+        )
 
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:
@@ -585,6 +604,7 @@ class PreviewSerializer(OutputSerializer[Any]):
     quota = CountChangeSerializer()
     usd_per_day = CostChangeSerializer()
     budget = MonthSerializer(many=True)
+    over_budget = serializers.CharField(help_text=OVER_BUDGET)
     usual_seconds = serializers.IntegerField(
         allow_null=True,
         help_text="How long its deciders usually take; null where too little is known.",

@@ -13,10 +13,12 @@ from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.requests.actions import submit
 from tests import factories
+from tests.calling import Caller
 from tests.scene import Scene
 
 pytestmark = pytest.mark.django_db
 RAISED = "Nobody can approve all of it before the budget is raised"
+FOR_WHO_ASKS = "ask for less, or ask platform leads for more."
 
 
 @pytest.fixture
@@ -54,6 +56,34 @@ def test_who_asks_for_more_than_the_budget_has_is_told_what_to_do(poor: Scene) -
         poor.ada, poor.tenancy, poor.flavor, gpus=5, days=3, now=timezone.now()
     )
     assert RAISED in page(poor.ada, f"/requests/{asked.pk}/")
+
+
+def test_the_api_tells_whoever_asks_by_script_that_nobody_can_approve_it(
+    poor: Scene,
+) -> None:
+    ada, until = Caller(poor.ada), timezone.now() + timedelta(days=3)
+    ask = {
+        "team": "vision",
+        "flavor": "training/a100",
+        "gpus": 5,
+        "until": until.isoformat(),
+        "purpose": "training",
+        "reason": "Retrain the detector before the review.",
+    }
+    for gpus, words in ((5, f"{RAISED}: {FOR_WHO_ASKS}"), (1, "")):
+        seen = ada.post("requests/preview/", ask | {"gpus": gpus}, key=None).json()
+        assert seen["over_budget"] == words
+    sent = ada.post("requests/", ask).json()
+    assert sent["over_budget"] == f"{RAISED}: {FOR_WHO_ASKS}"
+
+
+def test_who_sets_budgets_is_told_to_approve_less_or_to_raise_it(poor: Scene) -> None:
+    asked = factories.request(
+        poor.ada, poor.tenancy, poor.flavor, gpus=5, days=3, now=timezone.now()
+    )
+    shown = page(poor.priya, f"/requests/{asked.pk}/")
+    assert f"{RAISED}: approve less, or raise the team’s budget." in shown
+    assert FOR_WHO_ASKS not in shown
 
 
 def test_once_so_much_time_went_by_that_the_budget_has_the_money_a_vote_can_grant_it(
@@ -99,7 +129,7 @@ def test_what_a_renewal_lets_go_of_counts_as_left(scene: Scene) -> None:
     def limit(usd: int) -> None:
         for month in months:
             held = Budget.objects.get_or_create(
-                team=scene.team, month=month, defaults={"limit_usd": usd}
+                team=scene.team, month=month, defaults={"limit_usd": Decimal(usd)}
             )[0]
             Budget.objects.filter(pk=held.pk).update(
                 limit_usd=max(Decimal(usd), held.held_usd), is_set=True

@@ -269,6 +269,17 @@ def test_of_what_a_vote_left_it_tells_how_much_it_is_about_and_what_that_costs(
     assert "cost 176.16 USD in all; 528.48 USD as asked: 2 × $3.67 per GPU-hour" in said
 
 
+def test_of_what_nobody_can_approve_it_tells_what_stands_in_its_way(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    words = "Nobody can approve all of it before the budget is raised: ask for less."
+    portal.answers["GET requests/17/"] = [
+        Answer(body={**WAITING, "over_budget": words})
+    ]
+
+    assert f"in its way {words}" in cells(terminal("request", "17").stdout)
+
+
 def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_costs(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
