@@ -243,6 +243,8 @@ def test_a_lead_says_why_and_the_page_speaks_of_the_team(
     shown = client.get(address(held), {"gpus": "1"}).content.decode()
     assert "Why you take it back" in shown
     assert "stay the team’s until" in " ".join(shown.split())
+    whole = client.get(address(held), {"gpus": "2"}).content.decode()
+    assert "Nothing of it stays. The team can ask again at any time." in whole
     silent = client.post(address(held), {"gpus": "1", "reason": ""})
     assert silent.status_code == 422
     assert "is told that you take it back" in silent.content.decode()
