@@ -151,7 +151,6 @@ def _lines(name: str, texts: Iterable[str]) -> list[Fact]:
 
 def request(found: Named) -> list[Fact]:
     """Everything about a request but what happened to it and what comes."""
-    held = found["allocation"] or {}
     return [
         ("request", found["id"]),
         ("what", what(found)),
@@ -168,12 +167,28 @@ def request(found: Named) -> list[Fact]:
         ("reason", found["reason"]),
         ("for", found["purpose"]),
         ("from", words.moment(found["starts_at"])),
-        ("until", words.moment(held["until"]) if held else until(found)),
+        *_until(found),
         ("cost", _cost(found)),
         ("renews", found["renews"]),
         ("decided by", deciders(found)),
         *_lines("still runs", map(_still_running, found["still_running"])),
     ]
+
+
+def _until(found: Named) -> list[Fact]:
+    """When it ends, or ended; what it was granted until stands beside that where it came earlier."""
+    if found["stage"] == "ended" and (ended := _ended(found)):
+        return [
+            ("ended", words.moment(ended[-1]["ended_at"])),
+            ("granted until", until(found)),
+        ]
+    held = found["allocation"]
+    return [("until", words.moment(held["until"]) if held else until(found))]
+
+
+def _ended(found: Named) -> Sequence[Named]:
+    """What was held and is no longer; a portal of before does not tell it."""
+    return list(found.get("ended", ()))
 
 
 def giving_back(effect: Named, held: Named) -> list[Fact]:
@@ -262,6 +277,9 @@ def _cost(found: Named) -> str:
     """What it costs in all; of what was granted for less, beside that as asked."""
     # A portal of before does not tell what was approved.
     granted, asked = found.get("approved_usd") or _left_usd(found), found["usd"]
+    if found["stage"] == "ended" and (ended := _ended(found)):
+        was = sum(Decimal(str(one["usd_in_all"])) for one in ended)
+        return f"{usd(was)} in all; {usd(asked)} as asked: {found['formula']}"
     if granted is None or granted == asked:
         return f"{usd(asked)} in all: {found['formula']}"
     return f"{usd(granted)} in all; {usd(asked)} as asked: {found['formula']}"
@@ -331,7 +349,7 @@ def events(found: Named, comments: Sequence[Named]) -> list[tuple[str, str]]:
     happened += [(one["at"], one["words"]) for one in found["reroutings"]]
     happened += [pair for one in found["steps"] for pair in _clock(one)]
     happened += [pair for one in found["tasks"] for pair in _carried_out(one)]
-    happened += _held(found["allocation"])
+    happened += _held(found)
     if over := OVER.get(found["state"]):
         happened.append((found["decided_at"], over))
     in_order = sorted((one for one in happened if one[0]), key=lambda one: str(one[0]))
@@ -398,10 +416,30 @@ def _carried_out(task: Named) -> Iterator[tuple[str | None, str]]:
     yield task["done_at"], f"{who} {verb}{note}"
 
 
-def _held(allocation: Named | None) -> Iterator[tuple[str | None, str]]:
-    if allocation:
-        yield allocation["begun_at"], f"It began: {allocation['what']}."
-        yield allocation["charged_from"], "It is there, and costs from now on."
+def _held(found: Named) -> Iterator[tuple[str | None, str]]:
+    """That it began and was there, and how it came to its end, in parts or as a whole."""
+    allocation, ended = found["allocation"], _ended(found)
+    if first := next(iter(ended), allocation):
+        # What ended first may have been a part.
+        amount = "" if ended else f": {first['what']}"
+        yield first["begun_at"], f"It began{amount}."
+        yield first["charged_from"], "It is there, and costs from now on."
+    for one in ended:
+        yield one["ended_at"], _how_it_ended(one)
+
+
+def _how_it_ended(one: Named) -> str:
+    if one["taken_back_because"]:
+        return f"{one['ended_by']} took {one['what']} back for the platform: {one['taken_back_because']}"
+    if one["end_reason"] == "expired":
+        return f"The end date of {one['what']} came."
+    if one["end_reason"] == "renewed":
+        return f"{one['what']} went on under a renewal."
+    if one["end_reason"] == "failed":
+        return f"{one['what']} could not be made."
+    if one["begun_at"] is None:
+        return f"{one['ended_by']} cancelled the booking."
+    return f"{one['ended_by']} gave {one['what']} back."
 
 
 def coming(found: Named) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 from accounts.api import PersonSerializer, TeamNameSerializer
 from accounts.models import User
 from allocations.api import AllocationSerializer, StillRunningSerializer
+from allocations.models import Allocation
 from allocations.use.words import still_running
 from approvals.conversation import page as talk
 from approvals.decisions.actions import may_decide
@@ -230,6 +231,24 @@ class CommentsSerializer(OutputSerializer[Any]):
     results = CommentSerializer(many=True)
 
 
+class EndedSerializer(OutputSerializer[Allocation]):
+    """What was held under a request, or a part of it, and how it ended; money is USD."""
+
+    allocation = serializers.IntegerField(source="pk")
+    what = serializers.CharField()
+    begun_at = serializers.DateTimeField(allow_null=True)
+    charged_from = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField()
+    end_reason = serializers.ChoiceField(choices=Allocation.End.choices)
+    ended_by = serializers.CharField(help_text="Who ended it; empty for its date.")
+    taken_back_because = serializers.CharField(
+        help_text="Why it was taken back from its team; empty for any other end."
+    )
+    usd_in_all = serializers.DecimalField(
+        max_digits=14, decimal_places=2, help_text="What it has cost."
+    )
+
+
 class RequestShortSerializer(OutputSerializer[Request]):
     """A request. `state` is what was decided, `stage` what has become of it; `version` counts its changes."""
 
@@ -311,6 +330,7 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         help_text="The request whose GPUs go on under this one.",
     )
     allocation = serializers.SerializerMethodField()
+    ended = serializers.SerializerMethodField()
     still_running = serializers.SerializerMethodField()
     next = serializers.SerializerMethodField()
     offered_again_at = serializers.DateTimeField(allow_null=True)
@@ -364,6 +384,11 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         )
         return AllocationSerializer(held).data
 
+    @extend_schema_field(EndedSerializer(many=True))
+    def get_ended(self, request: Request) -> Any:
+        """What was held under it and is no longer, or a part of it, in the order of its end."""
+        return EndedSerializer(self._ended(request), many=True).data
+
     @extend_schema_field(TaskSerializer(many=True))
     def get_tasks(self, request: Request) -> Any:
         """What people carry out for it."""
@@ -372,9 +397,8 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
     @extend_schema_field(StillRunningSerializer(many=True))
     def get_still_running(self, request: Request) -> Any:
         """Work that runs on GPUs that were held under it and are no longer."""
-        running = (
-            still_running(request.hold_id) if request.state == State.APPROVED else []
-        )
+        # Work is left over only of what has ended.
+        running = still_running(request.hold_id) if self._ended(request) else []
         return StillRunningSerializer(running, many=True).data
 
     @extend_schema_field(NextSerializer(many=True))
@@ -400,6 +424,17 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
             for part, at in dated
         ]
         return NextSerializer(rows, many=True).data
+
+    def _ended(self, request: Request) -> Any:
+        """Read once for an answer."""
+        known: Any = getattr(request, "found_ended", None)
+        if known is None:
+            rows = Allocation.objects.filter(hold=request.hold_id)
+            rows = rows.exclude(ended_at=None).select_related("flavor")
+            is_granted = request.state == State.APPROVED
+            known = list(rows.order_by("ended_at", "pk")) if is_granted else []
+            request.found_ended = known  # type: ignore[attr-defined]
+        return known
 
     def _tasks(self, request: Request) -> Any:
         """Read once for an answer; the allocation knows the last of them, so none is read where it knows none."""

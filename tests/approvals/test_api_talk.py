@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from allocations.ends.actions import give_back
+from allocations.models import Allocation
 from approvals.decisions import escalation
 from approvals.decisions.actions import approve
 from approvals.models import Comment, Request
@@ -210,3 +212,26 @@ def test_a_request_of_which_a_vote_left_less_tells_how_much_it_is_about_now(
         assert (body["state"], body["count"], body["count_now"]) == ("waiting", 12, 9)
         assert datetime.fromisoformat(body["until"]) == asked.until
         assert datetime.fromisoformat(body["until_now"]) == sooner
+
+
+def test_what_was_taken_back_says_when_by_whom_and_why(scene: Scene) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=2, days=3, now=now
+    )
+    held = Allocation.objects.get(hold=asked.hold_id)
+    ada = Caller(scene.ada)
+    assert ada.get(f"requests/{asked.pk}/").json()["ended"] == []
+    give_back(held.pk, gpus=1, by=scene.ada, now=now + timedelta(minutes=1))
+    rest = Allocation.objects.live().get(hold=asked.hold_id)
+    later = now + timedelta(minutes=2)
+    give_back(rest.pk, gpus=1, by=scene.priya, now=later, reason="A node is broken.")
+    first, last = ada.get(f"requests/{asked.pk}/").json()["ended"]
+    assert (first["what"], first["ended_by"]) == ("1 × A100", "Ada Okafor")
+    assert first["taken_back_because"] == ""
+    assert (last["ended_by"], last["taken_back_because"], last["end_reason"]) == (
+        "Priya Raman",
+        "A node is broken.",
+        "returned",
+    )
+    assert datetime.fromisoformat(last["ended_at"]) == later

@@ -39,6 +39,17 @@ RESERVED = {
     "flavor": None,
     "gpus": 0,
 }
+GONE = {
+    "allocation": 41,
+    "what": "2 × A100",
+    "begun_at": HELD["begun_at"],
+    "charged_from": HELD["charged_from"],
+    "ended_at": "2026-11-29T12:00:00Z",
+    "end_reason": "returned",
+    "ended_by": "Priya Raman",
+    "taken_back_because": "Others wait.",
+    "usd_in_all": "14.68",
+}
 GIVE_BACK, LET_GO = "POST allocations/41/give-back/", "POST requests/17/let-go/"
 
 
@@ -321,6 +332,50 @@ def test_of_what_is_granted_it_tells_since_when_it_is_there(
     assert {"what 2 × A100, 1 granted", "state held"} <= {*said}
     assert "2026-11-29 10:00 UTC It is there, and costs from now on." in said
     assert "when what comes" not in cells(terminal("request", "17").stdout)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({}, "Ada Okafor gave 2 × A100 back."),
+        ({"begun_at": None, "charged_from": None}, "Ada Okafor cancelled the booking."),
+        ({"end_reason": "expired"}, "The end date of 2 × A100 came."),
+        ({"end_reason": "renewed"}, "2 × A100 went on under a renewal."),
+        (
+            {"end_reason": "failed", "begun_at": None, "charged_from": None},
+            "2 × A100 could not be made.",
+        ),
+    ],
+)
+def test_what_has_ended_tells_how(
+    portal: Misbehaving, terminal: Terminal, how: dict[str, Any], said: str
+) -> None:
+    gone = {**GONE, "ended_by": "Ada Okafor", "taken_back_because": "", **how}
+    portal.answers["GET requests/17/"] = [Answer(body={**ENDED, "ended": [gone]})]
+
+    last = cells(terminal("request", "17").stdout)[-1]
+
+    assert last == f"2026-11-29 12:00 UTC {said}"
+
+
+def test_of_what_was_taken_back_it_tells_by_whom_why_and_what_it_has_cost(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body={**ENDED, "ended": [GONE]})]
+
+    said = cells(terminal("request", "17").stdout)
+
+    assert {
+        "state ended",
+        "ended 2026-11-29 12:00 UTC",
+        "granted until 2026-12-02 10:00 UTC",
+        "cost 14.68 USD in all; 528.48 USD as asked: 2 × $3.67 per GPU-hour",
+        "2026-11-29 10:00 UTC It is there, and costs from now on.",
+    } <= {*said}
+    assert (
+        said[-1]
+        == "2026-11-29 12:00 UTC Priya Raman took 2 × A100 back for the platform: Others wait."
+    )
 
 
 @pytest.mark.parametrize(
