@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+NOTHING_TO_DO = "There is nothing to do."
 AGAIN = "It is tried again by itself."
 NOT = "It is not tried again before that, or before something else is wanted of it."
 LATER = "It is looked at again every five minutes, and at once when you have it tried again."
@@ -141,7 +142,7 @@ OF_CLUSTERS: Classes = (
         _server("object has been modified"),
         Explanation(
             "Somebody changed it in the same moment.",
-            "There is nothing to do.",
+            NOTHING_TO_DO,
             again=True,
         ),
     ),
@@ -211,7 +212,7 @@ OF_CLUSTERS: Classes = (
         _any("409 "),
         Explanation(
             "Something of this name came in between.",
-            "There is nothing to do.",
+            NOTHING_TO_DO,
             again=True,
         ),
     ),
@@ -225,15 +226,13 @@ OF_CLUSTERS: Classes = (
     ),
     (
         _any("410 "),
-        Explanation(
-            "What was read was too old.", "There is nothing to do.", again=True
-        ),
+        Explanation("What was read was too old.", NOTHING_TO_DO, again=True),
     ),
     (
         _any("429 "),
         Explanation(
             "The cluster is busy and asks for patience.",
-            "There is nothing to do.",
+            NOTHING_TO_DO,
             again=True,
         ),
     ),
@@ -378,7 +377,7 @@ OF_REPOSITORIES: Classes = (
         ),
         Explanation(
             "Somebody wrote to the repository at the same moment.",
-            "There is nothing to do.",
+            NOTHING_TO_DO,
             again=True,
         ),
     ),

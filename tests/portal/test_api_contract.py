@@ -330,8 +330,9 @@ def test_the_secret_of_a_token_is_told_once(here: World) -> None:
 
 # These are told by forms on pages, and by workers to those who run the portal; the API refuses with none of them.
 NOT_OF_THE_API = {
-    # Why a run waits to be taken by its cluster.
+    # Why a run waits to be taken by its cluster, or is sent no more.
     "not_on_cluster",
+    "run_parked",
     "claims",
     "secrets",
     "variables",

@@ -16,6 +16,7 @@ from reconciling import failpoints
 from reconciling.controller import MAX_UNFINISHED
 from reconciling.lease import SECONDS
 from tests import factories
+from tests.calling import Caller
 from tests.workloads.conftest import JOB, Watched
 from tests.workloads.test_runs import submit, there
 from workloads.models import Run
@@ -83,6 +84,21 @@ def test_a_run_that_ends_every_worker_is_parked_and_the_leads_are_told_once(
     assert list(Notice.objects.values_list("kind", "person")) == [
         ("run_parked", lead.pk)
     ]
+
+
+def test_a_parked_run_is_not_said_to_be_tried_again_by_itself(
+    watched: Watched, poison: Run, clock: Clock
+) -> None:
+    """Nor that its cluster has a problem: nobody asks the cluster any more."""
+    parked(poison, clock)
+    api = Caller(watched.ada)
+    why = api.get(f"runs/{poison.pk}/").json()["why"]
+    assert (why["code"], why["outlook"]) == ("run_parked", "escalate")
+    assert "tried no more" in why["what"]
+    assert "Stop it, and submit it again" in why["do"]
+    assert "again by itself" not in " ".join(map(str, why.values()))
+    [listed] = api.get("runs/?why=true").json()["results"]
+    assert listed["why"] == why
 
 
 def test_a_parked_run_is_tried_again_when_somebody_stops_it(

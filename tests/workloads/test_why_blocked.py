@@ -223,6 +223,26 @@ def test_what_the_cluster_does_not_take_is_told_in_words_and_quoted_for_experts(
 
 
 @pytest.mark.parametrize(
+    ("message", "outlook"),
+    [
+        ("429 TooManyRequests: the server is busy", "wait"),
+        ("409 Conflict: the object has been modified", "wait"),
+        ("403 Forbidden: jobs is forbidden", "escalate"),
+        ("The cluster a does not answer.", "escalate"),
+    ],
+)
+def test_nobody_has_to_act_where_there_is_nothing_to_do(
+    tenancy: Tenancy, ada: User, message: str, outlook: str
+) -> None:
+    run = train(tenancy, ada, state="submitted", message=message)
+    why = Caller(ada).get(f"runs/{run.pk}/").json()["why"]
+    assert (why["outlook"], why["do"] == "There is nothing to do.") == (
+        outlook,
+        outlook == "wait",
+    )
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         pytest.param({"message": ""}, id="nothing was met"),

@@ -1,11 +1,11 @@
-"""Why a run is not on its cluster yet: another one has to finish first, or the cluster does not take it.
+"""Why a run is not on its cluster yet: another one has to finish first, the cluster does not take it, or nobody tries.
 
 What its page says, the API says.
 """
 
 from datetime import datetime
 
-from provisioning.clusters.explaining import AGAIN, explain
+from provisioning.clusters.explaining import AGAIN, NOTHING_TO_DO, explain
 from ui.amounts import moment
 from workloads.explanations import Action, Explanation, Outlook, Step
 from workloads.runs.models import Run
@@ -37,19 +37,34 @@ def explain_blocked(run: Run, *, now: datetime) -> Explanation | None:
 
 
 def explain_not_taken(run: Run) -> Explanation | None:
-    """Why the cluster has not taken a run that is being sent, in words; None for one that has met nothing. No query."""
+    """Why a run that is to be sent is not on the cluster, in words; None for one that has met nothing. No query."""
     if run.state != State.SUBMITTED or run.is_being_stopped or not run.message:
         return None
+    if run.parked_at is not None:
+        return _parked(run.parked_at)
     found = explain(run.message, will_try_again=True)
     return Explanation(
         code="not_on_cluster",
-        outlook=Outlook.ESCALATE,
+        outlook=Outlook.WAIT if found.do == NOTHING_TO_DO else Outlook.ESCALATE,
         what=f"It is not on the cluster yet. {found.means}",
         since=run.created_at,
         line="It takes its place in the line once the cluster has it.",
         when=AGAIN,
         do=found.do,
         detail=run.message,
+    )
+
+
+def _parked(since: datetime) -> Explanation:
+    """Of what ended every worker that tried to send it, whatever the cluster would say."""
+    return Explanation(
+        code="run_parked",
+        outlook=Outlook.ESCALATE,
+        what="It is not on the cluster: each try to send it ended the portal's worker, so it is tried no more.",
+        since=since,
+        line="It has no place in the line.",
+        when="Not by itself.",
+        do="Platform leads were told. Stop it, and submit it again when they have seen to it.",
     )
 
 
