@@ -195,6 +195,24 @@ def test_what_azure_keeps_the_portal_from_is_tried_again_where_the_notice_says(
     assert path in client.get(f"/requests/{asked.pk}/").content.decode()
 
 
+def test_a_model_leads_to_the_request_that_still_holds_it(
+    here: Models, client: Client
+) -> None:
+    """Of a later one that was given back, the page says nothing of the model, nor has it the button."""
+    first, later = here.grant(30), here.grant(5)
+    here.work()
+    assert ModelEndpoint.objects.count() == 1
+    ada = here.scene.ada.as_actor()
+    ends.release(later.pk, actor=ada, now=here.time(), why="let go early")
+    ModelEndpoint.objects.update(held=10, refusal="No more here.", refused_capacity=30)
+    row = ModelEndpoint.objects.get()
+    client.force_login(here.scene.priya)
+    page, path = f"/requests/{first.hold.request_id}/", f"/capacity/models/{row.pk}"
+    assert path in client.get(page).content.decode()
+    for told in (client.get(path), client.post(f"{path}/retry")):
+        assert told.headers["Location"] == page
+
+
 def test_a_model_that_azure_does_not_let_go_is_tried_again_where_the_notice_says(
     here: Models, client: Client
 ) -> None:
