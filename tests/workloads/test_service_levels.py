@@ -401,6 +401,18 @@ def test_a_look_over_midnight_counts_for_both_days(served: Watched) -> None:
     assert days_of(level) == [(30_000, 0), (15 * 360_000, 0)]
 
 
+def test_a_slow_hour_before_midnight_is_none_of_the_day_after(served: Watched) -> None:
+    level = promised(served)
+    answers(served, p99=2.4)
+    look(15 * 60 + 1)
+    # The hours from 23:05 to 00:05, and so on: in each of them the day before was slow.
+    for minutes in (6, 31, 56):
+        look(15 * 60 + minutes)
+    answers(served, p99=1.9)
+    look(16 * 60 + 1)
+    assert [one.p99 for one in level.days.order_by("day")] == [2.4, 1.9]
+
+
 def test_a_look_that_another_one_overtook_leaves_nothing_out(
     served: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,7 +110,7 @@ def _add(
     `known` is the level as this round has it: one that was removed, changed or counted by another round meanwhile is
     left alone, also with the later spans of this round, which would leave out what lies before them.
     """
-    begins, ends = span
+    _, ends = span
     rows = ServiceLevel.objects.locked().filter(
         pk=known.pk, meter=meter, measured_until=known.measured_until
     )
@@ -120,7 +120,7 @@ def _add(
     level.measured_until, level.problem = ends, ""
     if seen is not None:
         level.seen_at = ends
-        _add_to_day(level, begins, seen)
+        _add_to_day(level, span, seen)
     _tell(level, now=now)
     level.save(
         update_fields=["measured_until", "problem", "seen_at", "told", "told_slow"]
@@ -128,13 +128,16 @@ def _add(
     known.measured_until = ends
 
 
-def _add_to_day(level: ServiceLevel, begins: datetime, seen: Counted) -> None:
+def _add_to_day(level: ServiceLevel, span: Span, seen: Counted) -> None:
+    begins, ends = span
     day, _ = ServiceDay.objects.get_or_create(
         level=level, day=begins.date(), defaults={"requests": 0, "failed": 0}
     )
     day.requests += seen.requests
     day.failed += seen.failed
-    if seen.p99 is not None:
+    # The hour that a latency is of may have begun the day before, which has it already.
+    is_of_one_day = (ends - HOUR).date() == begins.date()
+    if seen.p99 is not None and is_of_one_day:
         worst = max((day.p99 or 0, day.is_beyond), (seen.p99, seen.is_beyond))
         day.p99, day.is_beyond = worst
     day.save(update_fields=["requests", "failed", "p99", "is_beyond"])
