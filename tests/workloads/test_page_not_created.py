@@ -12,6 +12,7 @@ from tests.pages import parsed
 from tests.scene import Scene
 from tests.scene import scene as make
 from workloads.models import Run
+from workloads.runs.planning.words import follows_git_words
 
 pytestmark = pytest.mark.django_db
 NEVER = "What would have been created on the cluster"
@@ -51,6 +52,20 @@ def test_a_refused_run_says_that_the_cluster_did_not_take_it(scene: Scene) -> No
         "Nothing of it stands on the cluster, because the cluster did not take it."
         in said
     )
+
+
+def test_a_run_whose_cluster_follows_git_does_not_blame_the_cluster(
+    scene: Scene,
+) -> None:
+    """It was never asked: the portal sends nothing there."""
+    why = follows_git_words("Training")
+    said = page(ended(scene, "refused", timezone.now(), message=why))
+    assert (
+        f"Nothing of it stands on the cluster, because that follows Git. {NEVER}"
+        in (said)
+    )
+    assert why in said
+    assert "did not take it" not in said
 
 
 def test_a_run_that_was_stopped_before_it_was_sent_says_so(

@@ -21,6 +21,7 @@ from workloads.gpu_use.busy import Busy, busy_of
 from workloads.gpu_use.overall import Overall, Sums, overall_of
 from workloads.reading.pods import label_of
 from workloads.reasons.limits import AT_LIMIT
+from workloads.runs.planning.words import FOLLOWS_GIT
 from workloads.runs.states import ENDS, OVER, State
 from workloads.templates.pods import checkpoints_in
 from workloads.templates.run import MINUTE
@@ -345,9 +346,18 @@ class Run(Row, Leased):
         return self.state == State.FAILED and AT_LIMIT in self.message
 
     @property
+    def was_kept_by_git(self) -> bool:
+        """Whether the portal did not send it, whose cluster had come to follow Git: nobody asked the cluster."""
+        return self.state == State.REFUSED and FOLLOWS_GIT in self.message
+
+    @property
     def says_how_it_ended(self) -> bool:
-        """Whether its message is all that there is to say of its end: at a time limit, or on the cluster."""
-        is_all = self.state == State.GONE or self.was_stopped_at_limit
+        """Whether its message is all that there is to say of its end: at a time limit, by Git, or on the cluster."""
+        is_all = (
+            self.state == State.GONE
+            or self.was_stopped_at_limit
+            or self.was_kept_by_git
+        )
         return bool(self.message) and is_all
 
     @property

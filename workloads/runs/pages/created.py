@@ -24,4 +24,6 @@ def not_created_words(run: Run) -> str:
     if not run.was_never_sent:
         return ""
     because = BECAUSE.get(State(run.state), "because it ended before it was sent")
+    if run.was_kept_by_git:
+        because = "because that follows Git"
     return f"Nothing of it stands on the cluster, {because}."

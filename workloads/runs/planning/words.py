@@ -3,6 +3,8 @@
 from workloads.runs.planning.plan import Plan
 from workloads.templates.run import Topology
 
+FOLLOWS_GIT = "follows Git, and the portal starts nothing there."
+
 
 def level_name(level: str) -> str:
     """A level of a topology as people call it, from its node label: `cloud.example.com/rack` is "rack"."""
@@ -36,4 +38,4 @@ def paid_words(plan: Plan) -> str:
 
 def follows_git_words(cluster: str) -> str:
     """That the portal starts nothing on a cluster of this title, which it changes by commits alone."""
-    return f"{cluster} follows Git, and the portal starts nothing there. Use kubectl."
+    return f"{cluster} {FOLLOWS_GIT} Use kubectl."
