@@ -246,6 +246,11 @@ def turn(found: Named) -> str:
     return _sentence(entry) if entry else ""
 
 
+def full_stop(said: str) -> str:
+    """The same as a whole sentence; nothing stays nothing."""
+    return said if not said or said.endswith(".") else f"{said}."
+
+
 def turn_in_short(found: Named) -> str:
     """The same for a list: who decides or answers, or how it is made."""
     entry = _now(found)
@@ -452,9 +457,8 @@ def coming(found: Named) -> list[tuple[str, str]]:
 
 def progress(found: Named) -> str:
     """Where a request is, in one line."""
-    now = turn(found) or stage(found)
     parts = (
-        f"Request {found['id']}: {now}{'' if now.endswith('.') else '.'}",
+        f"Request {found['id']}: {full_stop(turn(found) or stage(found))}",
         *questions(found),
     )
     return words.plain(" ".join(parts))

@@ -142,7 +142,7 @@ def answer(number: int, text: str, is_json: bool) -> None:
     found = _sent_to(number, "answer", {"text": text}, advice="It may be answered.")
     if is_json:
         return words.printed(found)
-    turn = request_words.turn(found)
+    turn = request_words.full_stop(request_words.turn(found))
     return words.note(f"Request {number}: answered. {turn}".rstrip())
 
 

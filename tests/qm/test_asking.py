@@ -1,12 +1,7 @@
 """Asking for GPUs and for more time: what is told before, what is sent, and that nothing is sent twice."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 import time
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,7 +10,6 @@ import pytest
 
 from qm import asking, moments
 from qm.endings import Ended
-from scripts.packages import ROOT
 from tests.qm.asked import (
     ENDED,
     GRANTED,
@@ -29,6 +23,7 @@ from tests.qm.asked import (
     WAITING,
 )
 from tests.qm.conftest import Terminal
+from tests.qm.in_a_terminal import in_a_terminal
 from tests.qm.misbehaving import CUT, Answer, Misbehaving, problem
 
 ASK = ("ask", "--gpus", "1", "--until", "2026-12-05T18:00")
@@ -279,38 +274,6 @@ def test_what_is_not_held_is_not_renewed(
 
 
 END_OF_INPUT = b"\x04"
-
-
-def in_a_terminal(
-    portal: Misbehaving, home: Path, *typed: str, answer: bytes
-) -> tuple[int, str]:
-    """Run a command with a terminal before it, and type an answer once it asks; its exit code and what it shows."""
-    ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        [sys.executable, "-m", "qm", *typed],
-        cwd=ROOT,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "QM_URL": portal.url,
-            "QM_TOKEN": "qm_secret",
-        },
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    shown, is_asked = b"", False
-    # The other end is gone once the command has ended.
-    with suppress(OSError):
-        while part := os.read(ours, 4096):
-            shown += part
-            if b"[y/N]" in shown and not is_asked:
-                is_asked = True
-                os.write(ours, answer)
-    os.close(ours)
-    return running.wait(timeout=30), shown.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Following requests and what is held under them: what is told, what is waited for, and what is given back."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.qm.asked import (
     WAITING,
 )
 from tests.qm.conftest import Terminal
+from tests.qm.in_a_terminal import in_a_terminal
 from tests.qm.misbehaving import CUT, Answer, Misbehaving, problem
 
 VOLUME = {
@@ -585,6 +587,40 @@ def test_what_giving_back_changes_is_told_and_nothing_sent(
     assert done.stderr == "Nothing is sent. To send it, leave out --dry-run.\n"
     assert [one.body for one in portal.sent(PREVIEW)] == [{"gpus": 1}]
     assert portal.sent(GIVE_BACK) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "sent"), [(b"n\n", 1, []), (b"y\n", 0, [{"gpus": 1}])]
+)
+def test_in_a_terminal_it_is_told_before_the_question_what_giving_back_changes(
+    portal: Misbehaving,
+    tmp_path: Path,
+    answer: bytes,
+    code: int,
+    sent: list[dict[str, int]],
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(PREVIEW, EFFECT)
+    portal.says(GIVE_BACK, {"rest": {**HELD, "what": "1 × A100", "gpus": 1}})
+    typed = ("give-back", "17", "--gpus", "1")
+    ended, shown = in_a_terminal(portal, tmp_path, *typed, answer=answer)
+    assert ended == code, shown
+    assert [one.body for one in portal.sent(GIVE_BACK)] == sent
+    question = "Give back 1 of 2 × A100 of Training, East US? 1 stay until 2026-12-02 10:00 UTC. [y/N]"
+    assert question in shown
+    assert "4 GPUs now, 3 then" in shown.partition(question)[0]
+    assert ("Nothing is sent." in shown) is not bool(sent)
+
+
+def test_in_a_terminal_a_yes_said_before_asks_for_no_preview(
+    portal: Misbehaving, tmp_path: Path
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(GIVE_BACK, {"rest": None})
+    ended, shown = in_a_terminal(
+        portal, tmp_path, "give-back", "17", "--yes", answer=b""
+    )
+    assert (ended, len(portal.sent(PREVIEW))) == (0, 0), shown
 
 
 def test_what_else_ends_with_it_is_told(

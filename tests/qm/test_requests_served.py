@@ -2,7 +2,13 @@
 
 from datetime import timedelta
 
-from approvals.models import Request
+from django.utils import timezone
+
+from accounts.roles import Role
+from approvals.decisions.actions import ask_back
+from approvals.models import Decision, Request
+from notices.models import Notice
+from tests import factories
 from tests.qm.conftest import Signed
 from tests.qm.test_runs import cells
 
@@ -75,13 +81,48 @@ def test_what_people_decide_waits_says_so_and_is_withdrawn(signed: Signed) -> No
     assert "reason For the review." in cells(signed.terminal("request", number).stdout)
     assert signed.terminal("comment", number, "On Friday.").exit_code == 0
     assert "Ada Okafor wrote: On Friday." in signed.terminal("request", number).stdout
-    # Nobody has asked anything.
+    # Nobody has asked anything yet.
     assert signed.terminal("answer", number, "Yes.").exit_code == 3
     assert signed.terminal("withdraw", number).exit_code == 0
     assert signed.terminal("withdraw", number).exit_code == 3
     assert signed.terminal.json("requests", "--state", "waiting")["results"] == []
     over = signed.terminal.json("requests", "--all")["results"]
     assert {one["id"]: one["stage"] for one in over}[int(number)] == "withdrawn"
+
+
+def test_what_an_approver_asks_is_answered_once_and_they_are_told(
+    signed: Signed,
+) -> None:
+    large = ("ask", "--gpus", "5", "--for", "2d", "--reason", "For the review.")
+    number = signed.terminal(*large).stdout.strip()
+    priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
+    ask_back(
+        int(number),
+        by=priya,
+        expected_version=1,
+        question="Why five?",
+        now=timezone.now(),
+    )
+    shown = signed.terminal("request", number)
+    assert f"Whoever asked for it answers: qm answer {number} TEXT\n" in shown.stderr
+
+    done = signed.terminal("answer", number, "Five folds.")
+
+    assert (done.exit_code, done.stderr) == (
+        0,
+        f"Request {number}: answered. Platform leads decide.\n",
+    )
+    answers = Decision.objects.filter(request=int(number), verdict="answer")
+    assert [(one.by, one.reason) for one in answers] == [
+        (signed.watched.ada, "Five folds.")
+    ]
+    told = Notice.objects.filter(person=priya, subject_id=number)
+    assert [one.message["title"] for one in told] == [
+        "An answer about 5 × A100 for Vision"
+    ]
+    again = signed.terminal("answer", number, "Five folds.")
+    assert (again.exit_code, answers.count()) == (3, 1)
+    assert signed.of(priya)("answer", number, "Five folds.").exit_code != 0
 
 
 def test_more_than_there_are_is_not_sent(signed: Signed) -> None:
