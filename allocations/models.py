@@ -388,6 +388,10 @@ class Allocation(Row):
             return max(otherwise, self.starts_at)
         return otherwise if self.ended_at is None else self.charged_until
 
+    def freed_from(self, now: datetime) -> datetime:
+        """From when it would have cost what is given back now: all of its time where nobody has made it yet."""
+        return self.starts_at if self.charged_from is None else now
+
     def next_steps(self, now: datetime) -> list[Step]:
         """What happens to it after now, in order; nothing once it has ended."""
         if self.ended_at is not None:

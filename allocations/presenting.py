@@ -144,7 +144,9 @@ def effect_of_machines(
         if is_charged
         else Decimal(0),
         freed_usd=money.cost_of(
-            usd_per_hour=usd_per_hour, start=now, end=allocation.until
+            usd_per_hour=usd_per_hour,
+            start=allocation.freed_from(now),
+            end=allocation.until,
         ),
         in_use=_in_use_of_machines(row, count),
         held=row.machines,
@@ -181,7 +183,12 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> GpusEffect:
         usd_per_day_less=money.per_day(gpus=count, price=price)
         if is_charged
         else Decimal(0),
-        freed_usd=money.cost(gpus=count, price=price, start=now, end=allocation.until),
+        freed_usd=money.cost(
+            gpus=count,
+            price=price,
+            start=allocation.freed_from(now),
+            end=allocation.until,
+        ),
         stays=allocation.gpus - count,
         until=allocation.until,
         in_use=_in_use(allocation, quota - count, stops=stops, now=now),

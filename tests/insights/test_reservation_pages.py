@@ -1,5 +1,6 @@
 """The pages of capacity reservations: who sees which, how one stands, giving machines back, and what is orphaned."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.roles import Role
+from allocations.budgets.money import cost_of
+from allocations.models import Allocation
 from audit.models import Event
 from capacity.models import Orphan, Reservation
 from capacity.reservations.naming import pool_name
@@ -268,6 +271,21 @@ def test_machines_are_given_back_once_and_azure_gets_less(
     assert (grant.count, grant.ended_at) == (1, None)
     here.work()
     assert list(here.in_azure().values()) == [1]
+
+
+def test_machines_that_azure_does_not_keep_yet_free_all_of_their_time(
+    here: Site, client: Client
+) -> None:
+    grant = here.grant(3)
+    begun = grant.starts_at - timedelta(days=2)
+    Allocation.objects.filter(pk=grant.pk).update(starts_at=begun)
+    client.force_login(here.scene.ada)
+    form = f"{page(Reservation.objects.get())}/give-back"
+    effect = client.get(form, {"machines": "2"}).context["effect"]
+    each = grant.usd_per_hour / 3
+    assert effect.freed_usd == cost_of(
+        usd_per_hour=2 * each, start=begun, end=grant.until
+    )
 
 
 @pytest.mark.parametrize(
