@@ -21,6 +21,7 @@ from workloads.observed import (
 ASKED = OpenRequest(17, 4, "Grace Hopper", BEFORE, 4)
 INVITES = ("ask for", "Ask for", "Renew")
 LENT = Queue(name="team-nlp", quotas=(Quota("a100", "nvidia.com/gpu", 8, 8, 8, 0),))
+HALF = Queue(name="team-nlp", quotas=(Quota("a100", "nvidia.com/gpu", 4, 4, 0, 0),))
 ENDED = Allocation(flavor="a100", gpus=8, ends=NOW - timedelta(hours=1))
 DEACTIVATED = condition("Evicted", is_true=True, reason="Deactivated")
 
@@ -40,7 +41,7 @@ DEACTIVATED = condition("Evicted", is_true=True, reason="Deactivated")
         ),
         pytest.param(
             workload({"Evicted": DEACTIVATED}, is_active=False),
-            {"stop": Stop(BEFORE, "a100", 8)},
+            {"stop": Stop(BEFORE, "a100", 8), "queue": HALF},
             "stopped_by_portal",
             id="the portal stopped it",
         ),
@@ -72,3 +73,26 @@ def test_the_request_is_named_in_place_of_the_advice_to_ask(
         Action.OPEN_REQUEST,
         {"request": 17},
     )
+
+
+@pytest.mark.parametrize(
+    ("job", "facts"),
+    [
+        pytest.param(
+            waiting(LARGE), {"allocations": (ENDED,)}, id="its GPUs have ended"
+        ),
+        pytest.param(
+            workload({"Evicted": DEACTIVATED}, is_active=False),
+            {"stop": Stop(BEFORE, "a100", 8), "queue": HALF},
+            id="the portal stopped it",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("in_all", "is_enough"), [(1, False), (4, True)])
+def test_how_many_it_lacks_beyond_all_that_waits_is_said_of_what_it_had_too(
+    job: Workload, facts: dict[str, Any], in_all: int, is_enough: bool
+) -> None:
+    """It asks for 8, and 4 can be had: a request for 1 more is not all that it waits for."""
+    asked = OpenRequest(17, 1, "Grace Hopper", BEFORE, in_all)
+    found = why(job, **facts, requests={"a100": asked})
+    assert ("sk for 3 more than that" in found.do) is not is_enough

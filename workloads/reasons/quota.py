@@ -161,10 +161,7 @@ def _can_have(more: int, flavor: str, facts: Facts) -> bool:
 def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     if not is_gpu(cause.resource):
         return _too_much(cause, facts)
-    requested, maximum = (
-        whole(cause.previous) + whole(cause.requested),
-        whole(cause.maximum),
-    )
+    requested, maximum = _requested(cause), whole(cause.maximum)
     granted = _granted(cause, facts, clock)
     if granted is not None:
         return granted
@@ -194,9 +191,14 @@ def _too_large(cause: Cause, facts: Facts, clock: Clock) -> Answer:
     )
 
 
+def _requested(cause: Cause) -> int:
+    """The GPUs of all pod sets up to the one that does not fit."""
+    return whole(cause.previous) + whole(cause.requested)
+
+
 def _granted(cause: Cause, facts: Facts, clock: Clock) -> Answer | None:
     """Where the team's own GPUs of this flavor are to come, or have ended."""
-    requested = whole(cause.previous) + whole(cause.requested)
+    requested = _requested(cause)
     of_flavor = [
         one
         for one in facts.allocations
@@ -238,7 +240,8 @@ def _ended(found: Allocation, cause: Cause, facts: Facts, clock: Clock) -> Answe
     ends, title = found.ends or clock.now, facts.title(found.flavor)
     what = f"Your team's {found.gpus} × {title} ended on {clock.day(ends)}, so the queue cannot give them."
     if (asked := facts.requests.get(found.flavor)) is not None:
-        return request_waits(asked, what, detail=cause.message)
+        lacking = _requested(cause) - whole(cause.maximum) - asked.in_all
+        return request_waits(asked, what, lacking=lacking, detail=cause.message)
     return Answer(
         code="allocation_ended",
         outlook=Outlook.CHANGE,

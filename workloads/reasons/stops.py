@@ -286,7 +286,9 @@ def _by_portal(stop: Stop, facts: Facts, since: datetime | None) -> Answer:
     do = "Ask for them again, and run it again then."
     step = request_more(stop.gpus, stop.flavor, facts)
     if (asked := facts.requests.get(stop.flavor)) is not None:
-        do = f"{asked_already(asked)} Run it again when they are granted."
+        lacking = stop.gpus - held - asked.in_all
+        more = f" Ask for {lacking} more than that." if lacking > 0 else ""
+        do = f"{asked_already(asked)}{more} Run it again when they are granted."
     if held >= stop.gpus:
         # Asked for again since, or others of its team have what is left.
         what = f"your team held less than what it used. Your team holds {held} × {title} now."

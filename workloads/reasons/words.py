@@ -157,7 +157,7 @@ def asked_already(asked: OpenRequest) -> str:
 
 
 def request_waits(
-    asked: OpenRequest, what: str, *, detail: str, lacking: int = 0
+    asked: OpenRequest, what: str, *, detail: str, lacking: int
 ) -> Answer:
     """The answer where the queue has too few, which `what` says, and the team has asked for more.
 
