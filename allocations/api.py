@@ -176,7 +176,7 @@ class GiveBackEffectSerializer(OutputSerializer[Effect]):
     notebook = NotebookStoppedSerializer(source="stops", allow_null=True)
     renewal = serializers.IntegerField(
         allow_null=True,
-        help_text="A request that waits to keep them longer: it is withdrawn where nothing stays.",
+        help_text="A request that waits to keep them longer: it asks for no more than what stays, or is withdrawn.",
     )
 
 

@@ -226,7 +226,7 @@ def _held_beside(effect: Named) -> Fact:
 
 def _of_renewal(number: int, *, stays: bool) -> str:
     if stays:
-        return f"Request {number} still asks to keep as many as before."
+        return f"Request {number}, which asks to keep them longer, asks for no more than what stays."
     return f"Request {number}, which asks to keep them longer, is withdrawn with this."
 
 

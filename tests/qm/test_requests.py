@@ -640,6 +640,18 @@ def test_what_else_ends_with_it_is_told(
     )
 
 
+def test_a_renewal_of_what_stays_in_part_is_told_to_ask_for_no_more(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(PREVIEW, {**EFFECT, "renewal": 19})
+    said = cells(terminal("give-back", "17", "--gpus", "1", "--dry-run").stdout)
+    assert (
+        "renewal Request 19, which asks to keep them longer, asks for no more than what stays."
+        in said
+    )
+
+
 def test_what_takes_no_gpus_is_told_to_end_as_a_whole(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
