@@ -111,7 +111,7 @@ def _each(key: str, value: Mapping[str, Any], kinds: Kinds) -> Iterator[str]:
             yield f"{inner} × {kinds.get(name, name)}"
         elif (key, name) == ("followed_by", "month"):
             yield in_words(name, inner, kinds)
-        else:
+        elif not _is_empty(inner):
             yield f"{_named(name)} {in_words(name, inner, kinds)}"
 
 

@@ -340,6 +340,12 @@ def test_a_refusal_says_each_sentence_once(
     assert ", ".join(facts) == line
 
 
+def test_a_line_leaves_out_what_is_nested_and_empty() -> None:
+    found = {"objects": [{"kind": "ResourceQuota", "who": "", "said": "GPUs to 64"}]}
+    line = in_one_line(found, title="Found a change", kinds={})
+    assert line == "objects kind ResourceQuota, said GPUs to 64"
+
+
 def test_a_line_says_what_changed_from_what_and_not_again_what_its_title_says() -> None:
     budget = {
         "month": "2026-11-01",
