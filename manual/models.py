@@ -146,11 +146,16 @@ class Task(Row):
         return self.state in (self.State.DONE, self.State.FAILED, self.State.DROPPED)
 
     @property
+    def whereabouts(self) -> list[tuple[str, str]]:
+        """For whom and where it is done, as lines."""
+        facts = [(label, value) for label, value in self.facts]
+        return [("Team", self.team.name), *facts]
+
+    @property
     def lines(self) -> list[tuple[str, str]]:
         """The task as lines: what, for whom, where, until when."""
         until = [("Until", f"{self.until:%d %b %Y, %H:%M} UTC")] if self.until else []
-        facts = [(label, value) for label, value in self.facts]
-        return [("To do", self.instruction), ("Team", self.team.name), *facts, *until]
+        return [("To do", self.instruction), *self.whereabouts, *until]
 
 
 TO_BE_DONE = (Task.State.OPEN, Task.State.TAKEN)

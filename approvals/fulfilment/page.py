@@ -122,7 +122,8 @@ def context(task: Task, *, viewer: User) -> TaskPage:
         "tone": TONES[task.state],
         "sentence": task.instruction,
         "facts": [
-            *(Fact(label=label, text=text) for label, text in task.lines[1:]),
+            *(Fact(label=label, text=text) for label, text in task.whereabouts),
+            *([Fact(label="Until", at=task.until)] if task.until else []),
             {
                 "label": "Asked by",
                 "person": {

@@ -2,6 +2,8 @@
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import Client
+from django.utils import timezone
 
 from accounts.roles import Role
 from allocations.budgets import balances as budgets
@@ -23,6 +25,7 @@ from provisioning.models import Tenancy
 from tests import factories
 from tests.approvals.shop import BY_PERSON, SPECS, approve, granted, later, task_of
 from tests.scene import DAY, NOW, Scene, books, ledger
+from ui.amounts import moment
 from web.refusals import BadInput, Conflict, NoRight, Stale
 
 NOTE = "Stands in the team's namespace as pvc/corpus."
@@ -374,3 +377,13 @@ def test_a_lead_who_lost_the_role_carries_nothing_out(scene: Scene) -> None:
     former = factories.person("Former Lead", Role.TEAM_LEAD)
     with pytest.raises(NoRight):
         task_actions.take(task.pk, to=former, by=former, now=NOW)
+
+
+def test_the_page_says_until_when_as_every_page_does(
+    scene: Scene, client: Client
+) -> None:
+    task = task_of(granted(scene, "endpoint", now=timezone.now()))
+    client.force_login(scene.priya)
+    said = client.get(f"/tasks/{task.pk}/").content.decode()
+    assert task.until is not None
+    assert moment(task.until, timezone.now()) in said
