@@ -763,3 +763,12 @@ def test_looking_again_costs_few_queries_however_much_runs(watched: Watched) -> 
     own = [sql for sql in said if not any(f'FROM "{table}"' in sql for table in FRAME)]
     assert len(own) <= MOST_QUERIES, own
     assert len(said) - len(own) <= len(FRAME), said
+
+
+def test_a_run_without_a_kind_of_gpu_says_how_many_and_no_kind(
+    watched: Watched,
+) -> None:
+    run = factories.run(watched.tenancy, watched.ada, gpus=2)
+    shown = page(client(watched.ada).get(f"/runs/{run.pk}"))
+    figures = [each.words for each in shown.walk() if "figure" in each.classes]
+    assert figures[0].split() == ["GPUs", "2"]

@@ -301,12 +301,12 @@ def silence_notice_of(seen: Seen, now: datetime) -> str:
 def figures_of(one: ServerSeen, now: datetime) -> list[Figure]:
     """A server in numbers."""
     server = one.server
-    product = server.flavor.kind if server.flavor else "GPU"
+    kind = server.flavor.kind if server.flavor and server.gpus else ""
     found: list[Figure] = [
         {
             "label": "GPUs",
             "value": str(server.gpus),
-            "unit": product if server.gpus else "",
+            "unit": kind,
         },
         {
             "label": "Ran for",

@@ -286,12 +286,12 @@ def keeping_of(seen: RunSeen, now: datetime) -> Link | None:
 def figures_of(seen: RunSeen, use: Overall, now: datetime) -> list[Figure]:
     """A run in numbers, with how well it used its GPUs where that is known."""
     run = seen.run
-    product = run.flavor.kind if run.flavor else "GPU"
+    kind = run.flavor.kind if run.flavor and run.gpus else ""
     return [
         {
             "label": "GPUs",
             "value": str(run.gpus),
-            "unit": product if run.gpus else "",
+            "unit": kind,
             "note": use.words,
         },
         {
