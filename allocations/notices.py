@@ -182,7 +182,12 @@ def held_back_message(brake: Brake) -> Message:
         title=f"{brake.due} of {brake.live} holdings would end at once",
         sentence="That is more than usual, and a wrong clock looks the same. Nothing of it ends before a platform lead "
         "says that the clock is right.",
-        facts=(("The portal's clock", f"{brake.clock:%a %d %b %Y, %H:%M} UTC"),),
+        facts=(
+            (
+                "The portal's clock",
+                f"{brake.clock:%a} {brake.clock.day} {brake.clock:%b %Y, %H:%M} UTC",
+            ),
+        ),
         action="Look at them",
     )
 

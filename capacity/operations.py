@@ -65,7 +65,8 @@ def see_through(
         return
     if now() - since > LONG:
         lease.write(
-            message=f"Azure has worked on it since {since:%a %d %b, %H:%M} UTC and does not say that it is done."
+            message=f"Azure has worked on it since {since:%a} {since.day} {since:%b, %H:%M} UTC "
+            "and does not say that it is done."
         )
     if now() - since > DEADLINE:
         # What it was about is looked at instead: what Azure does not work on any more is asked for once more.

@@ -161,8 +161,9 @@ def has_ended(now: datetime) -> Iterator[Finding]:
         yield Finding(
             "I11",
             f"brake {brake.pk}",
-            f"Held back past their end since {brake.clock:%a %d %b, %H:%M} UTC, because so many at once may be a clock "
-            f"that is wrong: {len(held_back)}, the first of them {held_back[0].hold}.",
+            f"Held back past their end since {brake.clock:%a} {brake.clock.day} {brake.clock:%b, %H:%M} UTC, "
+            f"because so many at once may be a clock that is wrong: {len(held_back)}, "
+            f"the first of them {held_back[0].hold}.",
             f"Say on {reverse('ends-held-back')} whether it is right.",
         )
     for allocation in late:

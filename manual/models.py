@@ -154,7 +154,11 @@ class Task(Row):
     @property
     def lines(self) -> list[tuple[str, str]]:
         """The task as lines: what, for whom, where, until when."""
-        until = [("Until", f"{self.until:%d %b %Y, %H:%M} UTC")] if self.until else []
+        until = (
+            [("Until", f"{self.until.day} {self.until:%b %Y, %H:%M} UTC")]
+            if self.until
+            else []
+        )
         return [("To do", self.instruction), *self.whereabouts, *until]
 
 

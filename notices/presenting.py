@@ -153,7 +153,7 @@ def given_up(delivery: Delivery) -> GivenUp:
         else "",
         "about": notice.said.title
         if notice
-        else f"The daily mail of {digest.day:%d %b}"
+        else f"The daily mail of {digest.day.day} {digest.day:%b}"
         if digest
         else "",
         "kind": _kind_words(notice),

@@ -52,7 +52,7 @@ def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
         sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
         "Nothing of it goes before a platform lead has looked at it and let it go on.",
         facts=(
-            ("The portal's clock", f"{now:%a %d %b %Y, %H:%M} UTC"),
+            ("The portal's clock", f"{now:%a} {now.day} {now:%b %Y, %H:%M} UTC"),
             ("Teams", names),
         ),
         action="Look at the first",

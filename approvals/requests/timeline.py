@@ -313,7 +313,7 @@ def _ahead(task: Task | None) -> Iterator[Entry]:
 def _who(task: Task) -> str:
     if task.assignee is None or task.taken_at is None:
         return "A platform lead takes it from here."
-    return f"{task.assignee.name} has had it since {task.taken_at:%d %b, %H:%M} UTC."
+    return f"{task.assignee.name} has had it since {task.taken_at.day} {task.taken_at:%b, %H:%M} UTC."
 
 
 def task_of(tasks: Iterable[Task], kind: str) -> Task | None:

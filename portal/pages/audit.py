@@ -239,7 +239,7 @@ def _refusals(*, now: datetime) -> Refusals:
     lines: list[Row] = [
         {
             "cells": [
-                f"{row.day:%a %d %b}",
+                f"{row.day:%a} {row.day.day} {row.day:%b}",
                 {"text": row.actor_name},
                 WHY.get(row.status, f"Answer {row.status}"),
                 row.count,
@@ -335,7 +335,7 @@ def _line(
         else {"text": ""}
     )
     moment: Cell = {
-        "text": f"{event.at:%a %d %b, %H:%M:%S}",
+        "text": f"{event.at:%a} {event.at.day} {event.at:%b, %H:%M:%S}",
         "sub": f"{event.at:%Y}, UTC",
     }
     thing: Cell = {"text": about.text, "href": about.href}

@@ -108,7 +108,7 @@ def line(row: Drift, *, cluster: Cluster) -> Line:
 
 def _note(row: Drift, cluster: Cluster) -> str:
     if row.state == Drift.State.IGNORED and row.ignored_until is not None:
-        return f"By {row.ended_by}, until {row.ignored_until:%d %b %Y}: {row.reason}"
+        return f"By {row.ended_by}, until {row.ignored_until.day} {row.ignored_until:%b %Y}: {row.reason}"
     if not row.is_open:
         return f"By {row.ended_by}"
     if row.repair_asked_at is not None:

@@ -304,7 +304,7 @@ def _may(cluster: Cluster, row: Drift) -> bool:
 
 def _why(row: Drift, *, stopped: bool) -> str:
     if row.ignored_until is not None:
-        return f"It is left alone until {row.ignored_until:%d %b %Y}: {row.reason}"
+        return f"It is left alone until {row.ignored_until.day} {row.ignored_until:%b %Y}: {row.reason}"
     if stopped:
         return "Repairs on this cluster have stopped until a platform lead lets them go on."
     return (

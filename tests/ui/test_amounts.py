@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from scripts.packages import PACKAGES, ROOT
 from ui.amounts import ahead, listed, rate
 
 NOW = datetime(2026, 11, 21, 9, 36, tzinfo=UTC)
@@ -52,3 +53,15 @@ def test_a_price_has_the_digits_that_it_is_reckoned_with(usd: str, words: str) -
 )
 def test_names_in_a_row_are_read_as_a_sentence(names: list[str], words: str) -> None:
     assert listed(names) == words
+
+
+def test_the_first_of_a_month_is_1_and_not_01_wherever_people_read_it() -> None:
+    sources = [path for each in PACKAGES for path in (ROOT / each).rglob("*.py")]
+    padded = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sources
+        for line in path.read_text().splitlines()
+        if "%d %b" in line or "%d %B" in line
+    ]
+    assert len(sources) > 100
+    assert padded == []
