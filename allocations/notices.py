@@ -13,7 +13,7 @@ from notices.actions import tell
 from notices.kinds import NoticeKind
 from notices.message import Message
 from provisioning.models import Tenancy
-from ui.amounts import ahead, gpus, hours, jobs, moment, usd
+from ui.amounts import ahead, dated_moment, gpus, hours, jobs, moment, usd
 
 
 def close_message(budget: Budget) -> Message:
@@ -182,12 +182,7 @@ def held_back_message(brake: Brake) -> Message:
         title=f"{brake.due} of {brake.live} holdings would end at once",
         sentence="That is more than usual, and a wrong clock looks the same. Nothing of it ends before a platform lead "
         "says that the clock is right.",
-        facts=(
-            (
-                "The portal's clock",
-                f"{brake.clock:%a} {brake.clock.day} {brake.clock:%b %Y, %H:%M} UTC",
-            ),
-        ),
+        facts=(("The portal's clock", dated_moment(brake.clock)),),
         action="Look at them",
     )
 

@@ -13,6 +13,7 @@ from connectors.errors import ConnectorError, PermanentError, TemporaryError
 from reconciling.backoff import Backoff
 from reconciling.controller import MAX_UNFINISHED, RequeueAfter
 from reconciling.lease import Lease
+from ui.amounts import moment
 
 RETRIES = Backoff(timedelta(seconds=5), timedelta(minutes=10))
 # What Azure says of the wish itself, and will say again however often it is asked: the wish fails. Everything else
@@ -65,8 +66,7 @@ def see_through(
         return
     if now() - since > LONG:
         lease.write(
-            message=f"Azure has worked on it since {since:%a} {since.day} {since:%b, %H:%M} UTC "
-            "and does not say that it is done."
+            message=f"Azure has worked on it since {moment(since, now())} and does not say that it is done."
         )
     if now() - since > DEADLINE:
         # What it was about is looked at instead: what Azure does not work on any more is asked for once more.

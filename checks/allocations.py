@@ -14,7 +14,7 @@ from approvals.states import State
 from checks.findings import Finding
 from fleet.models import Flavor
 from provisioning.models import Tenancy
-from ui.amounts import cents
+from ui.amounts import cents, moment
 
 LATE = timedelta(seconds=60)
 REFRESH = "Set its budget or give something back to have it added up again; tell the developers."
@@ -161,9 +161,8 @@ def has_ended(now: datetime) -> Iterator[Finding]:
         yield Finding(
             "I11",
             f"brake {brake.pk}",
-            f"Held back past their end since {brake.clock:%a} {brake.clock.day} {brake.clock:%b, %H:%M} UTC, "
-            f"because so many at once may be a clock that is wrong: {len(held_back)}, "
-            f"the first of them {held_back[0].hold}.",
+            f"Held back past their end since {moment(brake.clock, now)}, because so many at once may be a clock that is "
+            f"wrong: {len(held_back)}, the first of them {held_back[0].hold}.",
             f"Say on {reverse('ends-held-back')} whether it is right.",
         )
     for allocation in late:

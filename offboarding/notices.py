@@ -14,7 +14,7 @@ from notices.message import Message
 from offboarding.models import Departure
 from offboarding.plan import STAY_WITHDRAWN
 from provisioning.models import Tenancy
-from ui.amounts import moment
+from ui.amounts import dated_moment, moment
 
 MOST_NAMES = 12
 
@@ -52,7 +52,7 @@ def held_back(departures: Sequence[Departure], *, now: datetime) -> None:
         sentence="What they left is to be deleted now, more at once than usual, and a wrong clock looks the same. "
         "Nothing of it goes before a platform lead has looked at it and let it go on.",
         facts=(
-            ("The portal's clock", f"{now:%a} {now.day} {now:%b %Y, %H:%M} UTC"),
+            ("The portal's clock", dated_moment(now)),
             ("Teams", names),
         ),
         action="Look at the first",

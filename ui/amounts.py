@@ -39,6 +39,12 @@ def moment(at: datetime, now: datetime) -> str:
     return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M} UTC"
 
 
+def dated_moment(at: datetime) -> str:
+    """ "Fri 28 Nov 2026, 18:00 UTC": a moment that is told for good, so always with its year."""
+    at = at.astimezone(UTC)
+    return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
+
+
 def day(at: datetime, now: datetime) -> str:
     """ "Tue 24 Nov" in UTC, with the year when it is not this year's."""
     return moment(at, now).partition(",")[0]

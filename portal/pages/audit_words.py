@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from policy.document import seat_words
-from ui.amounts import capitalized, cents, listed, rate
+from ui.amounts import capitalized, cents, dated_moment, listed, rate
 from ui.parts import Fact
 
 # Under which names a form and a call keep what is wrong with all of it.
@@ -212,7 +212,7 @@ def plain(value: Any) -> str:
         return f"{Decimal(value):.2f}"
     at = _moment(value)
     if at is not None:
-        return f"{at:%a} {at.day} {at:%b %Y, %H:%M} UTC"
+        return dated_moment(at)
     return "" if value is None else str(value)
 
 

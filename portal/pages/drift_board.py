@@ -15,6 +15,7 @@ from provisioning.drift.actions import held_by, why_not_left_alone
 from provisioning.drift.comparing import What
 from provisioning.models import Drift
 from provisioning.words import plain
+from ui.amounts import dated
 from ui.parts import Fact
 
 MOST_OPEN, MOST_PAST = 50, 8
@@ -108,7 +109,7 @@ def line(row: Drift, *, cluster: Cluster) -> Line:
 
 def _note(row: Drift, cluster: Cluster) -> str:
     if row.state == Drift.State.IGNORED and row.ignored_until is not None:
-        return f"By {row.ended_by}, until {row.ignored_until.day} {row.ignored_until:%b %Y}: {row.reason}"
+        return f"By {row.ended_by}, until {dated(row.ignored_until)}: {row.reason}"
     if not row.is_open:
         return f"By {row.ended_by}"
     if row.repair_asked_at is not None:

@@ -38,6 +38,7 @@ from provisioning.drift.models import DRIFTED, Drift
 from provisioning.models import Tenancy
 from reconciling.conditions import Condition, without
 from reconciling.lease import Lease, LeaseLost
+from ui.amounts import dated
 
 WRITES = frozenset({Verb.CREATE, Verb.UPDATE, Verb.DELETE})
 THE_PORTAL = "the portal"
@@ -304,7 +305,7 @@ def _may(cluster: Cluster, row: Drift) -> bool:
 
 def _why(row: Drift, *, stopped: bool) -> str:
     if row.ignored_until is not None:
-        return f"It is left alone until {row.ignored_until.day} {row.ignored_until:%b %Y}: {row.reason}"
+        return f"It is left alone until {dated(row.ignored_until)}: {row.reason}"
     if stopped:
         return "Repairs on this cluster have stopped until a platform lead lets them go on."
     return (
