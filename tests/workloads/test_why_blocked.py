@@ -15,7 +15,7 @@ from tests.pages import parsed
 from tests.workloads.test_runs_after import place_of_team
 from ui.amounts import moment
 from workloads.models import Run
-from workloads.runs.blocked import explain_blocked
+from workloads.runs.blocked import explain_blocked, explain_not_taken
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -114,6 +114,38 @@ def test_it_says_what_is_known_of_the_other_one(
 
     assert why is not None
     assert (why.code, why.when) == (code, when.format(first.pk))
+
+
+def test_no_time_that_is_over_is_said_to_come(tenancy: Tenancy, ada: User) -> None:
+    """Kubernetes ends it a moment after its limit."""
+    now = timezone.now()
+    begun = now - 4 * HOUR
+    times = {"created_at": begun, "started_at": begun, "running_since": begun}
+    first = train(tenancy, ada, state="running", **times)
+
+    why = explain_blocked(evaluate(first), now=now + HOUR / 60)
+
+    assert why is not None
+    assert (
+        why.when == f"Run {first.pk} has reached its time limit, and is about to end."
+    )
+
+
+def test_what_waited_for_another_run_is_not_taken_since_that_one_has_finished(
+    tenancy: Tenancy, ada: User
+) -> None:
+    now = timezone.now()
+    first = train(
+        tenancy, ada, state="finished", created_at=now - 9 * HOUR, ended_at=now - HOUR
+    )
+    message = "503 ServiceUnavailable: busy"
+    run = evaluate(first, state="submitted", message=message, created_at=now - 8 * HOUR)
+    later = evaluate(first, state="submitted", message=message, created_at=now)
+    rows = Run.objects.described()
+    for one, since in ((run, now - HOUR), (later, now)):
+        why = explain_not_taken(rows.get(pk=one.pk))
+        assert why is not None
+        assert why.since == since
 
 
 def test_one_behind_a_run_that_waits_for_another_itself_says_so(

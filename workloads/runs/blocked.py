@@ -37,7 +37,10 @@ def explain_blocked(run: Run, *, now: datetime) -> Explanation | None:
 
 
 def explain_not_taken(run: Run) -> Explanation | None:
-    """Why a run that is to be sent is not on the cluster, in words; None for one that has met nothing. No query."""
+    """Why a run that is to be sent is not on the cluster, in words; None for one that has met nothing. No query.
+
+    Take it from `described` rows, too.
+    """
     if run.state != State.SUBMITTED or run.is_being_stopped or not run.message:
         return None
     if run.parked_at is not None:
@@ -47,12 +50,18 @@ def explain_not_taken(run: Run) -> Explanation | None:
         code="not_on_cluster",
         outlook=Outlook.WAIT if found.do == NOTHING_TO_DO else Outlook.ESCALATE,
         what=f"It is not on the cluster yet. {found.means}",
-        since=run.created_at,
+        since=_to_be_sent_since(run),
         line="It takes its place in the line once the cluster has it.",
         when=AGAIN,
         do=found.do,
         detail=run.message,
     )
+
+
+def _to_be_sent_since(run: Run) -> datetime:
+    """Its submission, or the end of the run that it waited for."""
+    before = run.after.ended_at if run.after is not None else None
+    return run.created_at if before is None else max(run.created_at, before)
 
 
 def _parked(since: datetime) -> Explanation:
@@ -76,6 +85,8 @@ def _when(before: Run, now: datetime) -> str:
         return f"{name} waits for another run itself, so nobody can say when."
     if before.running_since is None or before.limit_at is None:
         return f"{name} does not run now, so nobody can say when."
+    if before.limit_at <= now:
+        return f"{name} has reached its time limit, and is about to end."
     return f"{name} runs until {moment(before.limit_at, now)} at the latest."
 
 
