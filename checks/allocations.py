@@ -161,8 +161,8 @@ def has_ended(now: datetime) -> Iterator[Finding]:
         yield Finding(
             "I11",
             f"brake {brake.pk}",
-            f"Held back past their end since {moment(brake.clock, now)}, because so many at once may be a clock that is "
-            f"wrong: {len(held_back)}, the first of them {held_back[0].hold}.",
+            f"Held back past their end since {moment(brake.clock, now)}, because so many at once may be a clock that "
+            f"is wrong: {len(held_back)}, the first of them {held_back[0].hold}.",
             f"Say on {reverse('ends-held-back')} whether it is right.",
         )
     for allocation in late:

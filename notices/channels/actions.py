@@ -104,10 +104,13 @@ def added(channel: Channel, *, by: User) -> None:
 def seal_anew(channel_id: int) -> int:
     """Seal the address and the secrets of a channel under the secret key of now; returns how many lay under another.
 
-    What they say stays, so nobody is told and nothing is written down. Raises Unreadable where a key is missing, and
-    nothing of the channel is changed.
+    What they say stays, so nobody is told and nothing is written down. Of one that was removed meanwhile there is
+    nothing. Raises Unreadable where a key is missing, and nothing of the channel is changed.
     """
-    channel = Channel.objects.select_for_update(no_key=True).get(pk=channel_id)
+    rows = Channel.objects.select_for_update(no_key=True)
+    channel = rows.filter(pk=channel_id).first()
+    if channel is None:
+        return 0
     changed = []
     for name, purpose in SEALED.items():
         before = getattr(channel, name)

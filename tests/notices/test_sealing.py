@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from notices.channels.actions import seal_anew
 from notices.kinds import Way
 from notices.models import UNREADABLE, Channel, Delivery
 from notices.sealing import SECRETS, Unreadable, seal, unseal
@@ -107,3 +108,10 @@ def test_a_channel_whose_key_is_missing_is_named_and_left(settings: Any) -> None
     with pytest.raises(CommandError, match="No key reads what is kept of Pipeline"):
         call_command("seal_anew")
     assert stored() == before
+
+
+def test_a_channel_that_was_removed_meanwhile_stops_nothing() -> None:
+    row = webhook()
+    pk = row.pk
+    row.delete()
+    assert seal_anew(pk) == 0
