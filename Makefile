@@ -33,9 +33,9 @@ demo-check: ## play the main job against a demo of its own, step by step
 test: ## every quick test, on a PostgreSQL and a Redis of its own
 	@scripts/venv.sh dev
 	@scripts/services.sh
-	@exec .venv/bin/python -m pytest -n 3 --dist worksteal -m "not slow and not long" $(PYTEST_ARGS)
+	@exec .venv/bin/python -m pytest -n 3 --dist worksteal -m "not slow and not long" --durations=15 --durations-min=1 $(PYTEST_ARGS)
 
-test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, checks that are switched off, walks through all pages
+test-slow: ## the other tests: browsers, processes that are killed, wrong clocks, crowds, thousands of rows, walks through all pages, whatever takes long
 	@scripts/venv.sh dev
 	@scripts/services.sh
 	@scripts/hub.sh

@@ -103,11 +103,13 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_tree_keeps_every_contract() -> None:
     code, words = lint_imports(ROOT)
     assert code == 0, words
 
 
+@pytest.mark.slow
 def test_every_planted_violation_is_caught(tree: Path) -> None:
     """All at once: each has to stand in the report of the contract that it breaks, as the import that it is."""
     for file, line, _ in PLANTED:
@@ -263,6 +265,7 @@ def test_no_migration_takes_its_lists_from_the_running_code() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_whatever_the_product_imports_is_a_dependency_of_its_own() -> None:
     """A package that only comes along with another one goes when that one changes its mind."""
     lines = (ROOT / "requirements" / "base.in").read_text().split()

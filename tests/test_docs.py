@@ -113,6 +113,7 @@ def test_every_rule_is_in_the_reference() -> None:
     assert [code for code in WORDS if f"| `{code}` |" not in written] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(reference.PAGES))
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     assert (reference.FOLDER / name).read_text() == reference.PAGES[name](), (

@@ -204,6 +204,7 @@ def test_nearly_all_how_tos_are_run_and_what_is_left_out_needs_something_that_a_
     ), left_out
 
 
+@pytest.mark.slow
 def test_a_how_to_is_run_as_a_platform_lead_with_the_commands_of_a_container(
     tmp_path: Path,
 ) -> None:

@@ -125,6 +125,7 @@ def test_ten_minutes_of_404_for_everybody_take_nothing_from_anybody(
     assert not Contact.objects.failing().exists()
 
 
+@pytest.mark.slow
 def test_groups_that_are_not_found_are_not_the_same_as_no_groups(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -172,6 +173,7 @@ def test_somebody_who_has_no_manager_any_more_has_none(
     assert User.objects.get(pk=ada.pk).managers == []
 
 
+@pytest.mark.slow
 def test_another_tenant_takes_nothing_and_says_which_setting_to_check(
     directory: Running, everybody: dict[int, User], settings: Any
 ) -> None:
@@ -185,6 +187,7 @@ def test_another_tenant_takes_nothing_and_says_which_setting_to_check(
     assert other in DirectoryBrake.objects.open().get().reason
 
 
+@pytest.mark.slow
 def test_an_address_that_knows_nothing_takes_nothing(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -302,6 +305,7 @@ def test_five_or_a_twentieth_may_be_lost_at_once() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_lead_lets_it_take_effect_and_it_does(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -325,6 +329,7 @@ def test_a_lead_lets_it_take_effect_and_it_does(
     )
 
 
+@pytest.mark.slow
 def test_what_was_taken_comes_back_with_one_action_tokens_included(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -379,6 +384,7 @@ def test_a_withdrawn_role_comes_back_without_the_one_that_everybody_has(
     assert User.objects.get(pk=everybody[6].pk).roles == {Role.ENGINEERING_LEADERSHIP}
 
 
+@pytest.mark.slow
 def test_leads_are_told_once_and_see_it_on_home_and_on_its_page(
     client: Client, directory: Running, everybody: dict[int, User]
 ) -> None:

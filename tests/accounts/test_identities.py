@@ -147,6 +147,7 @@ def test_the_page_says_which_ids_are_meant_and_of_what_a_token_is(
     assert f"--resource api://{settings.ENV.entra_client_id}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "field", "code"),
     [

@@ -84,6 +84,7 @@ def test_who_declines_is_shown_to_the_giver(client: Client, priya: User) -> None
     assert f"/stand-in/{made.pk}/end" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -109,6 +109,7 @@ def test_nobody_sees_or_revokes_anothers_token(client: Client, ada: User) -> Non
     assert ApiToken.objects.get().revoked_at is None
 
 
+@pytest.mark.slow
 def test_a_lead_finds_and_revokes_a_token_that_leaked(
     client: Client, ada: User
 ) -> None:
@@ -162,6 +163,7 @@ def test_the_action_itself_lets_no_stranger_revoke(ada: User) -> None:
         revoke_token(token, by=factories.person("Mallory"), now=timezone.now())
 
 
+@pytest.mark.slow
 def test_every_usable_token_is_listed_however_many_have_ended(
     client: Client, ada: User
 ) -> None:

@@ -218,6 +218,7 @@ def test_presence_that_does_not_answer_stops_no_rights_from_being_followed(
     assert not Contact.objects.failing().exists()
 
 
+@pytest.mark.slow
 def test_nine_hundred_are_looked_at_within_five_minutes_and_deciders_more_often(
     db: None,
 ) -> None:
@@ -283,6 +284,7 @@ def followed_for_an_hour() -> None:
         follow_due(at + timedelta(minutes=minutes))
 
 
+@pytest.mark.slow
 def test_several_whom_the_directory_never_answers_for_keep_nobody_elses_access(
     directory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +307,7 @@ def test_several_whom_the_directory_never_answers_for_keep_nobody_elses_access(
     assert User.objects.get(pk=ada.pk).roles == frozenset()
 
 
+@pytest.mark.slow
 def test_managers_that_are_away_keep_nobody_in(
     directory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ def test_a_token_with_another_nonce_is_refused(
     assert SESSION_KEY not in client.session
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [

@@ -311,6 +311,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(steps=STEPS)
 @pytest.mark.django_db

@@ -133,6 +133,7 @@ def look_later(place: Place, **span: float) -> int | None:
     return over_quota.look(place.tenancy.pk, now=place.now)
 
 
+@pytest.mark.slow
 def test_a_job_that_may_finish_runs_to_its_own_end_and_gives_its_room_back(
     place: Place,
 ) -> None:
@@ -155,6 +156,7 @@ def test_a_job_that_may_finish_runs_to_its_own_end_and_gives_its_room_back(
     assert (Leftover.objects.open().count(), StoppedWork.objects.count()) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_drained_runs_until_its_date_and_is_stopped_then(
     place: Place,
 ) -> None:
@@ -185,6 +187,7 @@ def test_a_job_that_has_to_stop_stops_at_the_end(place: Place) -> None:
     assert StoppedWork.objects.get().gpus == 2
 
 
+@pytest.mark.slow
 def test_kueue_takes_back_by_priority_what_is_held_no_more_when_another_team_needs_it(
     place: Place,
 ) -> None:

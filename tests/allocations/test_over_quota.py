@@ -132,6 +132,7 @@ def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(
     assert Notice.objects.filter(kind="work_stopped").count() == 2
 
 
+@pytest.mark.slow
 def test_work_that_ends_by_itself_gives_its_room_back(
     place: Place, three: Allocation
 ) -> None:
@@ -148,6 +149,7 @@ def test_work_that_ends_by_itself_gives_its_room_back(
     assert Event.objects.filter(kind="work.settled").count() == 1
 
 
+@pytest.mark.slow
 def test_on_its_date_only_as_much_is_stopped_as_is_over(
     place: Place, three: Allocation
 ) -> None:
@@ -171,6 +173,7 @@ def test_on_its_date_only_as_much_is_stopped_as_is_over(
     assert Event.objects.filter(kind="work.stopped").count() == 1
 
 
+@pytest.mark.slow
 def test_an_end_whose_work_is_done_is_dealt_with_though_a_later_one_still_runs(
     place: Place, three: Allocation
 ) -> None:
@@ -211,6 +214,7 @@ def test_at_the_end_of_a_notebook_work_stops_at_once(place: Place) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(
     place: Place,
 ) -> None:
@@ -237,6 +241,7 @@ def test_what_the_cluster_refuses_to_stop_is_said_once_and_tried_again(
     assert Leftover.objects.get().trouble == ""
 
 
+@pytest.mark.slow
 def test_work_that_the_cluster_refuses_to_stop_keeps_no_other_running(
     place: Place,
 ) -> None:
@@ -304,6 +309,7 @@ def test_what_may_finish_is_listed_and_never_stopped(place: Place) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_new_gpus_take_over_what_was_over(place: Place, three: Allocation) -> None:
     give_back(three.pk, gpus=None, by=place.ada, now=place.time)
     place.reconcile()
@@ -379,6 +385,7 @@ def test_the_portal_may_not_make_a_workload_that_is_gone(place: Place) -> None:
     assert refused.value.code == "not_found"
 
 
+@pytest.mark.slow
 def test_there_is_a_quota_at_every_moment(place: Place, three: Allocation) -> None:
     seen: list[Change] = []
     place.kubernetes.cluster.store.listen(seen.append)

@@ -53,6 +53,7 @@ def test_it_shows_the_effect_before_anything_is_done(
     assert live() == [2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("used", "when_over", "said"),
     [
@@ -186,6 +187,7 @@ def test_what_went_on_under_a_renewal_did_not_go_back(
     assert "went back to the pool" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", ["0", "-1", "1.5", "", "1 ", "１", "1e1"])
 def test_it_refuses_a_number_that_is_none(
     page: Client, held: Allocation, gpus: str

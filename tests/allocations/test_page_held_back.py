@@ -34,6 +34,7 @@ def brake(scene: Scene) -> Brake:
     return Brake.objects.get()
 
 
+@pytest.mark.slow
 def test_a_lead_sees_what_is_due_and_lets_it_end(
     client: Client, scene: Scene, brake: Brake
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_lead_sees_what_is_due_and_lets_it_end(
     assert "let them end, said Priya Raman" in after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [{"do": "confirm"}, {"do": "all", "brake": "1"}, {"do": "confirm", "brake": "１"}],

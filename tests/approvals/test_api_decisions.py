@@ -152,6 +152,7 @@ def test_a_decision_says_which_version_was_seen(here: World, priya: Caller) -> N
     assert not Decision.objects.filter(request=here.own.waiting).exists()
 
 
+@pytest.mark.slow
 def test_what_changed_since_is_not_decided(here: World, priya: Caller) -> None:
     before = seen(priya, here.own.waiting)
     path = f"requests/{here.own.waiting.pk}/"
@@ -179,6 +180,7 @@ def test_nobody_decides_their_own_request_with_any_token(here: World) -> None:
     assert not Decision.objects.filter(request=own).exists()
 
 
+@pytest.mark.slow
 def test_who_holds_no_seat_is_refused_and_it_is_remembered(here: World) -> None:
     for name in ("member", "team_lead", "auditor", "leadership"):
         caller = Caller(here.people[name])
@@ -230,6 +232,7 @@ def test_more_than_was_asked_for_is_never_approved(here: World, priya: Caller) -
     assert Request.objects.get(pk=here.own.waiting.pk).state == "waiting"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_many_votes_at_once_leave_one_decision(here: World, priya: Caller) -> None:
     header = seen(priya, here.own.waiting)

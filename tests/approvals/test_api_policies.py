@@ -240,6 +240,7 @@ def test_drafts_are_taken_over_and_thrown_away(scene: Scene) -> None:
     assert (again.status_code, again.json()["code"]) == (409, "draft_closed")
 
 
+@pytest.mark.slow
 def test_a_policy_that_makes_all_of_it_automatic_needs_the_tick(scene: Scene) -> None:
     for _ in range(5):
         factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=4)

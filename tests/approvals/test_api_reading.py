@@ -32,6 +32,7 @@ def everything(scene: Scene) -> list[Request]:
     return [shop.granted(scene, key, now=now) for key in shop.SPECS]
 
 
+@pytest.mark.slow
 def test_the_state_of_whatever_was_granted_takes_no_query_for_each_line(
     scene: Scene, everything: list[Request]
 ) -> None:
@@ -43,6 +44,7 @@ def test_the_state_of_whatever_was_granted_takes_no_query_for_each_line(
     assert {line["stage"] for line in lines} <= {"setting_up", "active"}
 
 
+@pytest.mark.slow
 def test_a_request_is_read_in_a_dozen_queries_at_most_whatever_it_is_for(
     scene: Scene, everything: list[Request]
 ) -> None:
@@ -53,6 +55,7 @@ def test_a_request_is_read_in_a_dozen_queries_at_most_whatever_it_is_for(
         )
 
 
+@pytest.mark.slow
 def test_a_list_line_says_the_same_as_the_whole_request(
     scene: Scene, everything: list[Request]
 ) -> None:
@@ -62,6 +65,7 @@ def test_a_list_line_says_the_same_as_the_whole_request(
         assert {name: whole[name] for name in line} == line
 
 
+@pytest.mark.slow
 def test_the_task_of_what_people_make_stands_in_its_request(
     scene: Scene, everything: list[Request]
 ) -> None:

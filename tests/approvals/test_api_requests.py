@@ -113,6 +113,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", BAD)
 def test_what_does_not_fit_is_refused_at_its_field(
     here: World, ada: Caller, field: str

@@ -63,6 +63,7 @@ def test_a_change_names_the_version_that_was_seen(scene: Scene, asked: Request) 
     assert (stale.status_code, stale.json()["code"]) == (412, "stale")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

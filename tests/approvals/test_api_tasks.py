@@ -57,6 +57,7 @@ def test_the_same_key_finishes_it_once_with_the_same_answer(
     assert scene.held_usd() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body", "code"),
     [
@@ -100,6 +101,7 @@ def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> 
     assert lead.get("tasks/?state=lost").status_code == 400
 
 
+@pytest.mark.slow
 def test_a_list_takes_as_many_queries_for_five_as_for_one(
     scene: Scene, lead: Caller, django_assert_max_num_queries: Any
 ) -> None:

@@ -500,6 +500,7 @@ def test_a_renewal_ends_earlier_and_never_before_the_present_end(scene: Scene) -
     assert books(scene.team) == ledger(scene.team)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offering", [*shop.SPECS])
 def test_every_offering_can_be_granted_for_a_shorter_time(
     scene: Scene, offering: str
@@ -540,6 +541,7 @@ def signed_in(person: Any) -> Client:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"count": "5"}, {"count": "2"}])
 def test_the_form_shortens_alone_or_with_fewer(
     scene: Scene, fields: dict[str, str]
@@ -556,6 +558,7 @@ def test_the_form_shortens_alone_or_with_fewer(
     assert done.approved_count == int(fields.get("count", 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
@@ -641,6 +644,7 @@ def test_the_page_says_who_would_not_have_to_decide(scene: Scene) -> None:
     assert not any("would not have to decide" in line for line in found["words"])
 
 
+@pytest.mark.slow
 def test_the_page_says_why_an_end_is_out_of_range(scene: Scene) -> None:
     request = asked_now(scene, 5)
     soon = (timezone.now() + HOUR).strftime(INPUT)

@@ -456,6 +456,7 @@ def test_a_hindrance_that_comes_back_is_told_again_and_a_number_that_changes_is_
         assert told.count() == notices
 
 
+@pytest.mark.slow
 def test_a_hindrance_that_comes_and_goes_is_told_every_six_hours(here: Scene) -> None:
     row, soon = booked(here), NEXT_WEEK - 2 * DAY
     for minutes in range(0, 12 * 60, 10):

@@ -193,6 +193,7 @@ def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
     assert Decision.objects.get(verdict="reject").because == "capacity"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", ["page", "api"])
 def test_deciding_together_leaves_no_more_events_than_refused_calls_one_by_one(
     scene: Scene, client: Client, door: str, monkeypatch: pytest.MonkeyPatch
@@ -261,6 +262,7 @@ def test_none_too_many_and_doubles_are_refused(scene: Scene) -> None:
     assert not Decision.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_last_that_does_not_fit_is_refused_in_words(scene: Scene) -> None:
     scene.team.budgets.update(limit_usd=Decimal(100_000))
     now = timezone.now() - timedelta(hours=2)
@@ -272,6 +274,7 @@ def test_the_last_that_does_not_fit_is_refused_in_words(scene: Scene) -> None:
     assert results[-1].code == "not_enough_free"
 
 
+@pytest.mark.slow
 def test_ten_are_decided_on_one_page(scene: Scene, client: Client) -> None:
     asked = [ask(scene, 3), ask(scene, 4)]
     client.force_login(scene.priya)

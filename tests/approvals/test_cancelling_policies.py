@@ -214,6 +214,7 @@ def to_come(scene: Scene) -> PolicyVersion:
     )
 
 
+@pytest.mark.slow
 def test_its_page_cancels_it_and_says_so_from_then_on(scene: Scene) -> None:
     to_come(scene)
     page = browser(scene.priya)

@@ -45,6 +45,7 @@ def held_for(asked: Request) -> Allocation:
     return Allocation.objects.live().get(hold=asked.hold_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["endpoint", "openai", "reservation", "cluster"])
 def test_what_a_person_makes_costs_from_when_it_is_there(
     scene: Scene, key: str
@@ -164,6 +165,7 @@ def test_where_the_month_leads_counts_everything_that_costs(scene: Scene) -> Non
     assert seen.usd.spent == held_for(asked).usd_so_far(later(days=1)) > 0
 
 
+@pytest.mark.slow
 def test_the_team_page_shows_everything_that_is_held(
     scene: Scene, client: Client
 ) -> None:

@@ -104,6 +104,7 @@ def test_who_stands_in_for_two_decides_for_the_one_who_has_not_voted(
     assert request.decisions.get(by=scene.mallory).seat_of == scene.priya
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_team", [False, True])
 @pytest.mark.parametrize("by_a_giver", [False, True])
 @pytest.mark.parametrize("voter", ["", "priya", "marcus", "ben"])
@@ -124,6 +125,7 @@ def test_the_queue_and_the_page_are_for_whom_the_vote_is(
     assert of_queue(request) == of_page(request) == of_candidates(request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_manager", [False, True])
 def test_a_request_is_no_more_in_the_queue_of_a_stand_in_who_lost_the_seat(
     scene: Scene, is_manager: bool

@@ -76,6 +76,7 @@ def page(client: Client, grace: User) -> Client:
     return client
 
 
+@pytest.mark.slow
 def test_they_decide_several_together(page: Client, scene: Scene) -> None:
     asked = [ask(scene), ask(scene, 4)]
     done = page.post(
@@ -91,6 +92,7 @@ def test_they_decide_several_together(page: Client, scene: Scene) -> None:
     assert set(Request.objects.values_list("state", flat=True)) == {"approved"}
 
 
+@pytest.mark.slow
 def test_they_decide_several_by_one_call(grace: User, scene: Scene) -> None:
     asked = ask(scene)
     answer = Caller(grace).post(
@@ -100,6 +102,7 @@ def test_they_decide_several_by_one_call(grace: User, scene: Scene) -> None:
     assert [each["code"] for each in answer.json()["results"]] == [""]
 
 
+@pytest.mark.slow
 def test_what_waits_for_them_leads_there_from_every_page(
     page: Client, scene: Scene
 ) -> None:
@@ -120,6 +123,7 @@ def test_what_waits_for_them_leads_there_from_every_page(
     )
 
 
+@pytest.mark.slow
 def test_they_are_told_that_decisions_wait_for_the_directory(
     page: Client, scene: Scene
 ) -> None:
@@ -128,6 +132,7 @@ def test_they_are_told_that_decisions_wait_for_the_directory(
     assert "decisions wait" in text(page, "/")
 
 
+@pytest.mark.slow
 def test_their_queue_is_narrowed_to_the_teams_of_who_asks(
     page: Client, scene: Scene
 ) -> None:
@@ -136,6 +141,7 @@ def test_their_queue_is_narrowed_to_the_teams_of_who_asks(
     assert len(page.get("/approvals/", {"team": "vision"}).context["rows"]) == 1
 
 
+@pytest.mark.slow
 def test_fifty_requests_cost_no_more_queries_than_five(
     page: Client, scene: Scene
 ) -> None:

@@ -94,6 +94,7 @@ def test_what_an_older_ask_needs_is_not_offered_however_long_ago_it_was_rejected
     assert waits.state == "waiting"
 
 
+@pytest.mark.slow
 def test_those_that_stay_impossible_keep_nobody_from_an_offer(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

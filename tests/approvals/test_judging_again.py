@@ -58,6 +58,7 @@ def several_in_another_team(scene: Scene, *gpus: int, now: Any = NOW) -> list[Re
     return [submit(each, by=person, now=now) for each in wanted]
 
 
+@pytest.mark.slow
 def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
     second = scene.ask(3, now=NOW + MINUTE)
     first = in_another_team(scene, 4)
@@ -121,6 +122,7 @@ def test_a_policy_for_later_frees_what_waits_on_its_day(scene: Scene) -> None:
     assert reevaluation.sweep(NOW + DAY) == [asked.pk]
 
 
+@pytest.mark.slow
 def test_gpus_that_come_back_go_to_the_oldest_that_the_policy_approves(
     scene: Scene,
 ) -> None:
@@ -216,6 +218,7 @@ def test_what_somebody_asked_who_left_keeps_nobody_waiting(scene: Scene) -> None
     assert state_of(scene.ask(3, now=NOW + MINUTE)) == State.APPROVED
 
 
+@pytest.mark.slow
 def test_of_those_ahead_no_more_are_judged_than_it_takes(scene: Scene) -> None:
     several_in_another_team(scene, *[3] * 6)  # of which the window lets one be granted
     factories.policy(Thresholds(automatic_gpus=3, window_gpus_team=3), now=NOW)
@@ -230,6 +233,7 @@ def test_of_those_ahead_no_more_are_judged_than_it_takes(scene: Scene) -> None:
     assert queries[1] * 4 >= queries[2] * 5
 
 
+@pytest.mark.slow
 def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(
     scene: Scene,
 ) -> None:
@@ -344,6 +348,7 @@ def test_who_left_is_granted_nothing(scene: Scene) -> None:
     assert not reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -360,6 +365,7 @@ def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     assert len(seen) == 5
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(
     scene: Scene,
 ) -> None:
@@ -408,6 +414,7 @@ def asked_by_bea(scene: Scene) -> Request:
     return asked
 
 
+@pytest.mark.slow
 def test_a_notebook_that_cannot_be_launched_now_keeps_no_other_request_waiting(
     scene: Scene,
 ) -> None:
@@ -457,6 +464,7 @@ def test_what_could_not_be_granted_is_tried_again_after_a_while(scene: Scene) ->
     assert reevaluation.sweep(NOW + HOUR + MINUTE) == [notebook.pk]
 
 
+@pytest.mark.slow
 def test_a_namespace_that_is_there_by_now_keeps_no_other_request_waiting(
     scene: Scene,
 ) -> None:

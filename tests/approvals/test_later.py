@@ -147,6 +147,7 @@ def submitted(scene: Scene, gpus: int, *, now: datetime) -> str:
     return state
 
 
+@pytest.mark.slow
 def test_a_window_that_empties_is_kept_as_promised(scene: Scene) -> None:
     for hours in (0, 5, 9):
         scene.ask(2, days=1, now=NOW + timedelta(hours=hours))

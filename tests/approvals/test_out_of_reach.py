@@ -118,6 +118,7 @@ def test_who_decides_is_told_that_the_cluster_does_not_answer(scene: Scene) -> N
     assert said in page(scene.priya, f"/approvals/{asked.pk}/")
 
 
+@pytest.mark.slow
 def test_what_a_renewal_lets_go_of_counts_as_left(scene: Scene) -> None:
     now = timezone.now()
     first = factories.request(

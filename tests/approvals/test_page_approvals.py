@@ -146,6 +146,7 @@ def test_the_queue_holds_what_waits_for_this_person_longest_first(
     assert signed_in(scene.elena).get("/approvals/").context["rows"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "count"),
     [
@@ -215,6 +216,7 @@ def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> N
     assert decide(page, second, "approve")["Location"] == f"/requests/{second.pk}/"
 
 
+@pytest.mark.slow
 def test_what_waits_for_an_answer_comes_last_and_counts_as_nobodys_to_decide(
     page: Client, scene: Scene
 ) -> None:
@@ -248,6 +250,7 @@ def test_approving_less_starts_with_what_would_be_automatic(
     assert Request.objects.get().approved_count == 4
 
 
+@pytest.mark.slow
 def test_what_is_approved_for_less_is_named_with_what_was_asked(
     page: Client, scene: Scene
 ) -> None:
@@ -267,6 +270,7 @@ def test_what_is_approved_for_less_is_named_with_what_was_asked(
     assert said_after(page, whole) == "Approved: 3 × A100 for Vision."
 
 
+@pytest.mark.slow
 def test_an_approval_says_who_decides_next_until_the_last_one(
     page: Client, scene: Scene
 ) -> None:
@@ -299,6 +303,7 @@ def said_after(client: Client, request: Request) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", ["0", "6", "1.5", "99999999999"])
 def test_nobody_approves_more_than_was_asked_or_none(
     page: Client, scene: Scene, count: str
@@ -361,6 +366,7 @@ def test_nobody_decides_their_own_request(page: Client, scene: Scene) -> None:
     assert Request.objects.get().state == "waiting"
 
 
+@pytest.mark.slow
 def test_eight_gpus_need_platform_leads_and_then_leadership(
     page: Client, scene: Scene
 ) -> None:
@@ -385,6 +391,7 @@ def test_a_stranger_and_a_member_decide_nothing(scene: Scene) -> None:
     assert Request.objects.get().state == "waiting"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -430,6 +437,7 @@ def test_a_decided_request_shows_how_it_was_judged(page: Client, scene: Scene) -
     assert "Platform leads were to decide." in said
 
 
+@pytest.mark.slow
 def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(
     page: Client, scene: Scene
 ) -> None:
@@ -463,6 +471,7 @@ def test_the_queue_says_how_many_follow_those_that_it_shows(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [{}, {"count": ""}])
 def test_approving_less_without_a_number_never_approves_all(
     page: Client, scene: Scene, values: dict[str, str]
@@ -538,6 +547,7 @@ def test_who_else_waits_is_counted_as_far_as_it_is_still_asked_for(
     assert row["gpus"] == "4 GPUs"
 
 
+@pytest.mark.slow
 def test_the_queue_ticks_nothing_that_cannot_be_granted(
     page: Client, scene: Scene
 ) -> None:
@@ -575,6 +585,7 @@ def test_who_may_ask_for_any_team_has_not_left_it(scene: Scene) -> None:
     assert told() == (True, True)
 
 
+@pytest.mark.slow
 def test_as_many_as_the_button_says_can_be_approved(page: Client, scene: Scene) -> None:
     asked = ask(scene, 8)
     Flavor.objects.filter(pk=scene.flavor.pk).update(allocated=21)
@@ -608,6 +619,7 @@ def test_the_queue_marks_what_fits(page: Client, scene: Scene) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_a_colleague_decided_meanwhile_is_told_on_the_open_page(
     page: Client, scene: Scene
 ) -> None:
@@ -620,6 +632,7 @@ def test_what_a_colleague_decided_meanwhile_is_told_on_the_open_page(
     assert any("Marcus Weber approved" in line for line in told)
 
 
+@pytest.mark.slow
 def test_everything_that_waits_is_live(page: Client, scene: Scene) -> None:
     asked = ask(scene, 3)
     for path in (

@@ -58,6 +58,7 @@ def test_what_is_off_is_not_there_for_people_and_is_shown_as_off_to_leads(
     assert "This is not offered here now." in text(closed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", list(OFFERINGS))
 def test_every_offering_saves_as_its_form_shows_it(page: Client, key: str) -> None:
     form = page.get(f"/catalogue/{key}/").context["form"]

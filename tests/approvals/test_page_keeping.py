@@ -50,6 +50,7 @@ def test_who_decides_reads_that_nothing_grows_and_what_comes_on_top(
     assert "of it come on top" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/", "/requests/", "/requests/{}/", "/teams/vision/"])
 def test_who_asked_reads_everywhere_that_they_are_kept(
     client: Client, scene: Scene, keeping: Request, path: str

@@ -107,6 +107,7 @@ def test_the_author_activates_nothing_whatever_they_send(scene: Scene) -> None:
     assert PolicyVersion.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
@@ -331,6 +332,7 @@ PAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("role", "seen"),
     [

@@ -93,6 +93,7 @@ def test_what_is_not_kept_longer_is_said_before_anything_is_asked(
     assert f"A100 on Training is not offered now. {why}." in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -156,6 +157,7 @@ def test_one_click_keeps_them_and_a_second_sending_changes_nothing(
     assert f"request {made.pk}" in page.get(address(held)).content.decode()
 
 
+@pytest.mark.slow
 def test_what_people_decide_says_so_and_needs_a_reason(
     page: Client, held: Allocation
 ) -> None:
@@ -256,6 +258,7 @@ def test_what_still_runs_stands_on_the_pages_and_in_the_api(
     ] == [("Job bert", 2, "a100")]
 
 
+@pytest.mark.slow
 def test_the_api_keeps_them_too(scene: Scene, held: Allocation) -> None:
     ada, request = Caller(scene.ada), request_of(held)
     assert request is not None

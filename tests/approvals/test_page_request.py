@@ -139,6 +139,7 @@ def test_who_changes_an_ask_keeps_its_place_in_line(page: Client, scene: Scene) 
     assert (waiting["place"], waiting["since"]) == ("first", first.created_at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "why"),
     [
@@ -403,6 +404,7 @@ def test_a_question_is_answered_on_the_page(page: Client, scene: Scene) -> None:
     assert "Waits for platform leads" in shown(page, asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["", "withdraw", "answer"])
 def test_a_strangers_request_looks_like_a_missing_one(
     client: Client, scene: Scene, path: str
@@ -441,6 +443,7 @@ def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(
     assert "Ask for 3 × A100" in again.content.decode()
 
 
+@pytest.mark.slow
 def test_it_takes_a_dozen_queries_at_most_however_long_its_story(
     page: Client, scene: Scene
 ) -> None:
@@ -463,6 +466,7 @@ def test_it_takes_a_dozen_queries_at_most_however_long_its_story(
     assert max(counts) == min(counts) <= 12
 
 
+@pytest.mark.slow
 def test_what_somebody_asked_who_left_is_withdrawn_by_the_team(
     page: Client, scene: Scene
 ) -> None:

@@ -166,6 +166,7 @@ def test_whoever_goes_back_to_the_form_sees_that_it_was_sent(
     assert "for the same" not in text(page.post(PREVIEW, values()))
 
 
+@pytest.mark.slow
 def test_a_second_tab_is_told_before_it_sends_the_same_once_more(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -245,6 +246,7 @@ def audio(ada: User, place: Tenancy) -> Tenancy:
     return there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waits", [False, True])
 def test_the_form_starts_with_the_team_of_the_last_ask(
     page: Client, ada: User, audio: Tenancy, place: Tenancy, a100: Flavor, waits: bool
@@ -311,6 +313,7 @@ def test_the_same_form_with_other_values_is_refused_and_can_be_sent_again(
     assert Request.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gpus", ["0", "-1", "1.5", "NaN", str(10**20), "8 ", "８", "", "1e1", "+2", "two"]
 )
@@ -322,6 +325,7 @@ def test_it_refuses_a_number_of_gpus_that_is_none(page: Client, gpus: str) -> No
     assert not Request.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("until", "said"),
     [
@@ -443,6 +447,7 @@ def test_it_says_what_changes_and_what_it_costs(
     assert answer["per_day"] == "$88"
 
 
+@pytest.mark.slow
 def test_the_usual_time_needs_five_samples(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -462,6 +467,7 @@ def test_the_usual_time_needs_five_samples(
     assert said == "Usually 3 h."
 
 
+@pytest.mark.slow
 def test_it_asks_the_database_as_often_for_many_kinds_as_for_few(
     page: Client,
     place: Tenancy,

@@ -53,6 +53,7 @@ def values(key: str, **changes: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OTHERS)
 def test_every_offering_has_a_form_that_starts_with_what_is_possible(
     page: Client, key: str
@@ -66,6 +67,7 @@ def test_every_offering_has_a_form_that_starts_with_what_is_possible(
         assert f'name="{name}"' in shown or name == "reason"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OTHERS)
 def test_every_offering_is_asked_for_on_the_page_and_reads_well_from_then_on(
     page: Client, scene: Scene, key: str
@@ -132,6 +134,7 @@ def test_what_would_be_refused_when_it_is_sent_is_said_beside_the_form(
     assert "JupyterHub" in lack["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["gpus", "training", "endpoint"])
 def test_gpus_that_are_taken_back_are_nobodys_first_choice_and_say_so(
     page: Client, scene: Scene, key: str
@@ -196,6 +199,7 @@ def test_a_link_fills_the_form_and_what_is_sent_stays_when_it_is_refused(
     assert 'href="#id_gib"' in text(answer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "changes", "said"),
     [
@@ -231,6 +235,7 @@ def test_what_does_not_fit_is_said_at_its_field(
     assert RefusalCount.objects.get(status=422).count == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OTHERS)
 def test_sending_it_twice_asks_once(page: Client, key: str) -> None:
     asked = values(key)
@@ -271,6 +276,7 @@ def test_the_preview_writes_nothing_and_swaps_what_follows_the_team(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["training", "endpoint"])
 def test_another_team_brings_a_kind_of_gpu_that_it_can_have(
     page: Client, scene: Scene, key: str
@@ -355,6 +361,7 @@ def speech_has_another_cluster(scene: Scene) -> None:
     factories.tenancy(speech, kind.cluster)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["volume", "namespace"])
 def test_what_takes_no_gpus_has_an_end_ahead_until_it_is_over(
     page: Client, scene: Scene, key: str
@@ -386,6 +393,7 @@ def assert_it_is_not_over(said: str) -> None:
     assert "Ask again" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "changes", "about"),
     [
@@ -452,6 +460,7 @@ def test_letting_go_asks_first_and_says_what_is_lost(
     assert "What it will not cost is free again." in said
 
 
+@pytest.mark.slow
 def test_tasks_are_taken_given_and_finished_in_the_browser(
     page: Client, scene: Scene
 ) -> None:
@@ -511,6 +520,7 @@ def test_lists_of_held_and_ended_know_what_takes_no_gpus(
     assert "Failed" in ended
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["volume", "openai"])
 def test_who_is_not_of_the_team_says_why_it_is_taken_back(
     page: Client, scene: Scene, key: str

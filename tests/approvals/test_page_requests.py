@@ -109,6 +109,7 @@ def test_a_platform_lead_sees_every_team(client: Client, scene: Scene) -> None:
     assert len(rows(client.get(URL))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "count"),
     [
@@ -157,6 +158,7 @@ def test_pages_follow_each_other_without_repeating_or_losing_a_row(
     assert seen == [f"/requests/{each.pk}/" for each in reversed(asked)]
 
 
+@pytest.mark.slow
 def test_a_newer_row_does_not_move_the_page(client: Client, scene: Scene) -> None:
     ask(scene, 30)
     client.force_login(scene.ada)
@@ -170,6 +172,7 @@ def test_a_newer_row_does_not_move_the_page(client: Client, scene: Scene) -> Non
     assert rows(back) == rows(first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cursor", ["x", "2026-13-01T00:00:00+00:00_1", "2026-11-21T08:00:00_1", "_1", "\t"]
 )
@@ -191,6 +194,7 @@ def test_it_takes_as_many_queries_for_fifty_as_for_five(
     assert queries(client, URL) == few <= 12
 
 
+@pytest.mark.slow
 def test_where_a_request_is_reads_as_the_title_of_its_cluster(
     client: Client, scene: Scene
 ) -> None:

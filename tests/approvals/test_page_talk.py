@@ -54,6 +54,7 @@ def page(scene: Scene) -> Client:
     return browser(scene.ada)
 
 
+@pytest.mark.slow
 def test_an_approver_who_comes_from_a_mail_decides_in_two_clicks(
     scene: Scene, client: Client
 ) -> None:
@@ -78,6 +79,7 @@ def test_an_approver_who_comes_from_a_mail_decides_in_two_clicks(
     )
 
 
+@pytest.mark.slow
 def test_the_form_of_a_change_begins_as_the_request_stands_and_changes_it(
     page: Client, scene: Scene
 ) -> None:
@@ -99,6 +101,7 @@ def test_the_form_of_a_change_begins_as_the_request_stands_and_changes_it(
     assert "void" not in said
 
 
+@pytest.mark.slow
 def test_a_change_says_that_votes_are_void_only_where_somebody_had_voted(
     page: Client, scene: Scene
 ) -> None:
@@ -124,6 +127,7 @@ def test_the_story_names_the_kind_of_gpu_that_each_version_asked_for(
     assert "4 × H100" in said
 
 
+@pytest.mark.slow
 def test_a_change_that_is_refused_keeps_what_was_written(
     page: Client, scene: Scene
 ) -> None:
@@ -141,6 +145,7 @@ def test_a_change_that_is_refused_keeps_what_was_written(
     assert page.post(path, form_of(request, gpus=4, colour="blue")).status_code == 422
 
 
+@pytest.mark.slow
 def test_only_who_asked_gets_the_form_and_only_while_it_waits(
     page: Client, scene: Scene
 ) -> None:
@@ -158,6 +163,7 @@ def test_only_who_asked_gets_the_form_and_only_while_it_waits(
     assert Request.objects.get().content_version == 1
 
 
+@pytest.mark.slow
 def test_an_approver_sees_what_changed_since_they_spoke(
     page: Client, scene: Scene
 ) -> None:
@@ -220,6 +226,7 @@ def test_a_comment_needs_words_and_somebody_who_sees_the_request(
     assert not Comment.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_rejection_says_because_of_what_and_is_offered_again(
     page: Client, scene: Scene
 ) -> None:
@@ -292,6 +299,7 @@ def test_what_the_clock_did_and_that_it_stands_still_is_said(
     assert "Lapses, if nobody has decided" not in said
 
 
+@pytest.mark.slow
 def test_a_manager_of_no_team_opens_the_request_that_they_decide(scene: Scene) -> None:
     boss, chief = factories.person("Boss Bauer"), factories.person("Chief Chen")
     User.objects.filter(pk=scene.ada.pk).update(

@@ -422,6 +422,7 @@ def test_an_exception_without_bounds_is_seen_too(scene: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_policy_on_which_everything_asked_lately_is_automatic_needs_the_tick_too(
     scene: Scene,
 ) -> None:

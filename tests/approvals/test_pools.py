@@ -106,6 +106,7 @@ def test_where_there_is_none_at_all_the_words_say_so() -> None:
     )
 
 
+@pytest.mark.slow
 @given(asked=ASKS, known=STANDINGS, total=st.integers(0, 8), policy=POLICIES)
 def test_no_words_ever_count_something_of_nothing(
     asked: Ask, known: Standing, total: int, policy: Policy

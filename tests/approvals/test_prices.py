@@ -59,6 +59,7 @@ def asked_before(scene: Scene, *, hours: int) -> Request:
     )
 
 
+@pytest.mark.slow
 def test_every_page_says_the_price_as_asked_and_the_one_of_now(
     client: Client, scene: Scene
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_price_that_is_still_the_same_stands_alone(scene: Scene) -> None:
     assert f", for {usd(waits.usd)}." in asks(waits, now=waits.created_at)
 
 
+@pytest.mark.slow
 def test_hours_of_a_month_that_it_waits_are_no_other_price_on_any_page(
     client: Client, scene: Scene
 ) -> None:

@@ -411,6 +411,7 @@ def test_the_page_offers_one_way_to_keep_what_a_waiting_request_would_keep(
     assert f"Request {second.pk} to keep them longer waits" in told.sentence
 
 
+@pytest.mark.slow
 def test_giving_back_says_what_becomes_of_a_request_to_keep_it(
     scene: Scene, client: Client
 ) -> None:

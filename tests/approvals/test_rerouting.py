@@ -217,6 +217,7 @@ def test_a_vote_that_is_enough_by_now_keeps_no_other_request_from_its_new_route(
     assert again(first).state == "approved"
 
 
+@pytest.mark.slow
 def test_what_everybody_has_approved_and_cannot_be_granted_is_tried_again_after_a_while(
     scene: Scene,
 ) -> None:

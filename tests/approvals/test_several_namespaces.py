@@ -146,6 +146,7 @@ def used(place: Tenancy, flavor: Flavor, *, held: int, percent: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "others", "outcome"),
     [

@@ -52,6 +52,7 @@ def replay(scene: Scene, policy: Policy, *, days: int = 30) -> Simulation:
     return simulate(policy, days=days, now=NOW + DAY, who=scene.priya)
 
 
+@pytest.mark.slow
 def test_the_policy_that_decided_decides_the_same_again(scene: Scene) -> None:
     for gpus, days in ((1, 3), (2, 14), (2, 21), (4, 3), (8, 2), (9, 30)):
         scene.ask(gpus, days=days)
@@ -60,6 +61,7 @@ def test_the_policy_that_decided_decides_the_same_again(scene: Scene) -> None:
     assert found.past.counts == {(AUTOMATIC, AUTOMATIC): 2, (PEOPLE, PEOPLE): 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "numbers",
     [
@@ -231,6 +233,7 @@ def test_of_an_ask_that_people_made_smaller_a_window_counts_what_was_given(
     assert small.pk in [each.request_id for each in found.differing]
 
 
+@pytest.mark.slow
 def test_a_shorter_window_forgets_and_another_teams_asks_never_count(
     scene: Scene,
 ) -> None:

@@ -54,6 +54,7 @@ def test_the_api_says_why_requests_were_rejected(scene: Scene) -> None:
     assert told["rejections"] == [{"reason": "Too few are free", "requests": 1}]
 
 
+@pytest.mark.slow
 def test_times_are_said_from_five_decisions_on(scene: Scene) -> None:
     for hours in (1, 2, 3, 4):
         decided(scene, hours=hours, verdict="reject")
@@ -66,6 +67,7 @@ def test_times_are_said_from_five_decisions_on(scene: Scene) -> None:
     assert (pace.done, pace.late) == (5, 1)
 
 
+@pytest.mark.slow
 def test_the_time_of_a_question_is_not_the_deciders(scene: Scene) -> None:
     now = timezone.now()
     for _ in range(5):
@@ -87,6 +89,7 @@ def test_the_time_of_a_question_is_not_the_deciders(scene: Scene) -> None:
     assert pace.median == 2 * HOUR
 
 
+@pytest.mark.slow
 def test_the_number_of_queries_does_not_grow(scene: Scene) -> None:
     def queries() -> int:
         with CaptureQueriesContext(

@@ -47,6 +47,7 @@ def withdrawn(scene: Scene, request: Request) -> None:
     withdraw(request.pk, by=scene.ada, now=LATER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [approved, rejected, withdrawn])
 def test_what_is_over_asks_nobody_any_more(scene: Scene, end: Any) -> None:
     request, other = scene.ask(3), scene.ask(4)

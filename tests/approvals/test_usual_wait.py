@@ -57,6 +57,7 @@ def test_the_newest_samples_of_a_seat_count(scene: Scene) -> None:
     assert usual_wait(["platform_leads"]) == 2 * HOUR
 
 
+@pytest.mark.slow
 def test_what_managers_take_is_known_before_it_is_sent_to_one(scene: Scene) -> None:
     boss = factories.person("Boss Bauer")
     User.objects.filter(pk=scene.ada.pk).update(managers=[str(boss.oid)])
@@ -72,6 +73,7 @@ def test_what_managers_take_is_known_before_it_is_sent_to_one(scene: Scene) -> N
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [True, False])
 def test_the_time_in_which_the_requester_had_the_turn_is_not_the_deciders(
     scene: Scene, answered: bool

@@ -53,6 +53,7 @@ def failing(request: Request) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_eight_volumes_in_a_row_are_not_all_automatic(scene: Scene) -> None:
     made = [ask(scene, number) for number in range(8)]
     states = [each.state for each in made]
@@ -64,6 +65,7 @@ def test_eight_volumes_in_a_row_are_not_all_automatic(scene: Scene) -> None:
     assert given_lately(scene.ada, since=NOW - DAY).usd == automatic * each
 
 
+@pytest.mark.slow
 def test_another_team_is_the_same_person_and_another_person_the_same_team(
     scene: Scene,
 ) -> None:

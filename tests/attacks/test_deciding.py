@@ -76,6 +76,7 @@ def lend(giver: User, to: User, **fields: Any) -> Delegation:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("door", "verdict"), list(zip(DOORS, ["approve", "reject"] * 2, strict=True))
 )
@@ -89,6 +90,7 @@ def test_nobody_decides_their_own_request_by_any_door(
     assert [name for name, _ in refusals()] == ["Priya Raman"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", ["page", "api"])
 def test_a_seat_lent_in_either_direction_decides_no_own_request(
     scene: Scene, door: str
@@ -119,6 +121,7 @@ def test_the_beneficiarys_tokens_decide_nothing_whatever_their_scope(
     assert not Decision.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "door"),
     [
@@ -151,6 +154,7 @@ def test_a_role_without_the_seat_decides_nothing(
     assert len(refusals()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("why", "door"),
     [
@@ -190,6 +194,7 @@ def test_the_same_stand_in_decides_while_the_seat_is_lent(scene: Scene) -> None:
     assert Decision.objects.get(request=asked, verdict="approve").seat_of == scene.priya
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_a_version_that_one_has_not_seen_is_not_decided_by_any_door(
     scene: Scene, door: str
@@ -206,6 +211,7 @@ def test_a_version_that_one_has_not_seen_is_not_decided_by_any_door(
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"), list(zip(DOORS, [*DOORS[1:], DOORS[0]], strict=True))
 )
@@ -232,6 +238,7 @@ def test_a_stand_in_and_the_giver_are_one_voice(scene: Scene) -> None:
     assert attempt("api", giver, asked) == "voted_already"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_decided_is_not_decided_again(scene: Scene, door: str) -> None:
     asked = ask(scene)
@@ -276,6 +283,7 @@ def test_a_refusal_that_leads_to_another_page_leaves_an_event_too(scene: Scene) 
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["get", "head"])
 def test_a_link_that_is_only_looked_at_changes_nothing(
     scene: Scene, method: str

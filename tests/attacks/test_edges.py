@@ -135,6 +135,7 @@ def test_a_method_that_is_not_offered_is_405_whatever_its_parameters(
             ), (method, path)
 
 
+@pytest.mark.slow
 def test_private_answers_stay_in_no_cache(here: World) -> None:
     lead = here.people["platform_lead"]
     browser, caller = as_(lead), Caller(lead)

@@ -89,6 +89,7 @@ def calls(here: World) -> list[tuple[str, str, str, frozenset[str]]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_address_that_takes_a_body_names_what_is_not_for_the_caller(
     here: World,
 ) -> None:
@@ -113,6 +114,7 @@ def test_every_address_that_takes_a_body_names_what_is_not_for_the_caller(
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 def test_fields_within_a_spec_and_within_each_decision_are_closed_too(
     here: World,
 ) -> None:
@@ -143,6 +145,7 @@ def test_fields_within_a_spec_and_within_each_decision_are_closed_too(
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 def test_a_form_takes_no_field_that_it_does_not_have(here: World) -> None:
     waiting, lead, asker = (
         here.own.waiting,

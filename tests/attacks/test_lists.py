@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.db import transaction
 from django.test import Client
 from django.utils import timezone
@@ -125,6 +126,7 @@ def test_no_list_tells_a_stranger_that_another_teams_things_exist(here: World) -
         assert (first.status_code, plain(first)) == (404, plain(second)), path
 
 
+@pytest.mark.slow
 def test_anothers_new_things_are_like_missing_ones(here: World) -> None:
     theirs = of_both(here)
     caller = Caller(here.people["member"])
@@ -178,6 +180,7 @@ def test_anothers_new_things_are_like_missing_ones(here: World) -> None:
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 def test_pages_of_others_new_things_are_like_missing_ones(here: World) -> None:
     theirs, member = of_both(here), as_(here.people["member"])
     waiting, missing = here.other.waiting.pk, 999_999_999
@@ -223,6 +226,7 @@ def test_what_is_switched_off_is_told_to_platform_leads_alone(here: World) -> No
     ]
 
 
+@pytest.mark.slow
 def test_lists_take_no_order_filter_or_size_that_was_not_offered(here: World) -> None:
     caller = Caller(here.people["platform_lead"])
     for name in (
@@ -243,6 +247,7 @@ def test_lists_take_no_order_filter_or_size_that_was_not_offered(here: World) ->
             )
 
 
+@pytest.mark.slow
 def test_no_page_reflects_markup_of_its_address_or_breaks_by_it(here: World) -> None:
     offering_actions.change("gpus", by=here.people["platform_lead"], enabled=True)
     browser, broken = as_(here.people["platform_lead"]), []

@@ -99,6 +99,7 @@ def test_there_is_a_number_in_every_offering_but_the_namespace() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "field"), FIELDS)
 def test_what_is_no_number_is_refused_at_its_field_by_the_api(
     ada: Caller, key: str, field: str
@@ -128,6 +129,7 @@ def form(key: str, **changed: str) -> dict[str, str]:
     return usual | changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OFFERINGS)
 def test_what_is_no_number_is_refused_by_the_page(scene: Scene, key: str) -> None:
     factories.cluster("dev")
@@ -229,6 +231,7 @@ def test_a_wait_ends_after_it_starts(scene: Scene) -> None:
         assert caller.post("delegations/", said).status_code == 422
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", ["1.5", "-1", "1e3", "NaN", "８", "99999999999999", "true", " 1 2"]
 )

@@ -86,6 +86,7 @@ def sent(notice: Notice) -> list[str]:
     return [mail.subject, mail.text, mail.html, json.dumps(card), blocks]
 
 
+@pytest.mark.slow
 def test_a_reason_a_question_an_answer_a_comment_and_a_note_are_text_everywhere(
     scene: Scene,
 ) -> None:
@@ -285,6 +286,7 @@ NAMES: dict[str, dict[str, list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", NAMES)
 def test_names_with_more_than_letters_are_refused_at_their_field(
     scene: Scene, key: str

@@ -74,6 +74,7 @@ def everything_that_decides_or_sets(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["read", "run", "ask"])
 def test_a_token_without_the_scope_decides_nothing(here: World, scope: str) -> None:
     caller = Caller(here.people["platform_lead"], scope)
@@ -295,6 +296,7 @@ def test_the_database_lets_no_token_outlive_its_maker(here: World) -> None:
             row.update(**change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scope", "statuses"),
     [

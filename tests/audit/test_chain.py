@@ -107,6 +107,7 @@ def test_it_sees_an_event_that_stands_there_twice() -> None:
     assert verify([FIVE[0], FIVE[0]]).broken_at == 2
 
 
+@pytest.mark.slow
 @given(BODIES, st.data())
 def test_no_change_of_a_body_goes_unseen(
     bodies: list[dict[str, Any]], data: st.DataObject

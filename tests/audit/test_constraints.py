@@ -26,6 +26,7 @@ def test_every_named_constraint_and_unique_field_is_attacked() -> None:
     assert constraints.unique_fields() == set(UNIQUE)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_postgres_holds() -> None:
     made = world()

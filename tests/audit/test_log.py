@@ -177,6 +177,7 @@ def test_sixteen_writers_at_once_leave_no_gap() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_asking_giving_back_and_deciding_at_once_lock_in_one_order() -> None:
     story = scene()

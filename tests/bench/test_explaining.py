@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import pytest
+
 from bench.explaining import explain_all, look, recorded, teams_of
 from workloads.explaining import UNKNOWN
 
 
+@pytest.mark.slow
 def test_each_recorded_wait_is_explained_and_none_by_the_fallback() -> None:
     patterns = list(recorded())
     found = explain_all(teams_of(len(patterns), 1))
@@ -15,6 +18,7 @@ def test_each_recorded_wait_is_explained_and_none_by_the_fallback() -> None:
     assert len(codes) >= 15
 
 
+@pytest.mark.slow
 def test_the_copies_are_as_many_as_were_asked_for_and_differ() -> None:
     teams = teams_of(400, 8)
     names = {one["metadata"]["name"] for team in teams for one in team.workloads}

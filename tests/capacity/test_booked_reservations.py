@@ -177,6 +177,7 @@ def test_a_booked_reservation_leaves_fewer_gpus_on_its_days(here: Site) -> None:
     grant(here, here.scene.tenancy, here.flavor, 16, days=6)
 
 
+@pytest.mark.slow
 def test_nodes_of_a_reservation_take_quota_anew_for_gpus_that_are_held_beyond_its_end(
     here: Site,
 ) -> None:
@@ -257,6 +258,7 @@ def test_what_stands_in_its_way_is_told_two_days_before_with_the_next_step(
     assert bookings.look(row.pk, now=NEXT_WEEK - DAY) == ""
 
 
+@pytest.mark.slow
 def test_what_ends_before_it_begins_does_not_stand_in_its_way(here: Site) -> None:
     first = granted(here, 4, starts=None, days=5)
     made(first, used=6)
@@ -277,6 +279,7 @@ def test_it_waits_while_the_quota_has_no_room_and_begins_once_it_has(
     assert bookings.begin(row.pk, now=NEXT_WEEK + HOUR)
 
 
+@pytest.mark.slow
 def test_of_two_that_begin_together_one_that_fits_begins(here: Site) -> None:
     first, second = granted(here, 3), granted(here, 3)
     assert bookings.begin(first.pk, now=NEXT_WEEK)
@@ -342,6 +345,7 @@ def free_at(flavor: Flavor, days: float) -> int:
     return lowest(known_free(flavor), start=at, end=at)
 
 
+@pytest.mark.slow
 def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(
     here: Site,
 ) -> None:
@@ -374,6 +378,7 @@ def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus_first", [True, False])
 def test_gpus_and_their_machines_begin_in_either_order(
     here: Site, gpus_first: bool
@@ -385,6 +390,7 @@ def test_gpus_and_their_machines_begin_in_either_order(
     assert [bookings.begin(one.pk, now=NEXT_WEEK) for one in both] == [True, True]
 
 
+@pytest.mark.slow
 def test_machines_that_are_booked_beyond_the_quota_carry_no_gpus(here: Site) -> None:
     read_again(here.cluster)
     granted(here, 6, nodes_for=here.flavor.key)
@@ -394,6 +400,7 @@ def test_machines_that_are_booked_beyond_the_quota_carry_no_gpus(here: Site) -> 
     assert free_at(here.flavor, 7.5) == 8
 
 
+@pytest.mark.slow
 def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_is(
     here: Site,
 ) -> None:
@@ -438,6 +445,7 @@ def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(
     assert free(here.flavor) == {8, 24}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("have_their_labels", "left"), [(True, 24), (False, 16)])
 def test_machines_for_a_kind_carry_others_of_its_nodes_where_they_have_its_labels(
     here: Site, have_their_labels: bool, left: int
@@ -457,6 +465,7 @@ def test_machines_for_a_kind_carry_others_of_its_nodes_where_they_have_its_label
     assert free_at(slices, 0) == left
 
 
+@pytest.mark.slow
 def test_of_several_grants_for_a_reservation_what_ends_first_was_not_made(
     here: Site,
 ) -> None:

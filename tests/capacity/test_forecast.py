@@ -82,6 +82,7 @@ def test_the_peak_of_a_week_counts() -> None:
     assert [(one.at, one.used) for one in weekly(points)] == [(NOW - WEEK, 3), (NOW, 9)]
 
 
+@pytest.mark.slow
 def test_the_interval_holds_four_of_five_futures() -> None:
     """Lines with normal noise: what comes a week later lies in the interval about as often as it says."""
     chance = random.Random(20261125)

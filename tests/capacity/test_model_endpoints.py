@@ -99,6 +99,7 @@ def test_a_grant_is_deployed_for_the_teams_group_and_costs_from_then_on(
     assert kinds == {"model_endpoint.ready"}
 
 
+@pytest.mark.slow
 def test_more_of_the_same_model_grows_its_deployment_and_another_model_stands_beside_it(
     here: Models,
 ) -> None:
@@ -116,6 +117,7 @@ def test_more_of_the_same_model_grows_its_deployment_and_another_model_stands_be
     assert here.deployed["gpt-4o"] == 30
 
 
+@pytest.mark.slow
 def test_what_ends_is_deleted_and_purged_with_its_account(here: Models) -> None:
     first, second = here.grant(30), here.grant(5, model=EMBEDDING)
     here.work()
@@ -137,6 +139,7 @@ def test_what_ends_is_deleted_and_purged_with_its_account(here: Models) -> None:
     assert usage["OpenAI.Standard.gpt-4o"] == 0
 
 
+@pytest.mark.slow
 def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(
     here: Models,
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_model_granted_anew_while_the_old_one_goes_takes_its_deployment_over(
     assert len({one.account_id for one in rows}) == 1
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(
     here: Models,
 ) -> None:
@@ -186,6 +190,7 @@ def blocked_notices(here: Models) -> list[Notice]:
     return list(found.order_by("pk"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["accounts/", "deployments/"])
 @pytest.mark.parametrize(
     ("status", "code"),
@@ -233,6 +238,7 @@ def over_quota_after_a_minute(here: Models) -> tuple[Allocation, Allocation]:
     return grants
 
 
+@pytest.mark.slow
 def test_what_azure_refuses_after_a_while_fails_the_grant_that_was_too_much(
     here: Models,
 ) -> None:
@@ -246,6 +252,7 @@ def test_what_azure_refuses_after_a_while_fails_the_grant_that_was_too_much(
     assert here.deployed == {"gpt-4o": 30, EMBEDDING: 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", [1, 2])
 def test_what_azure_refuses_of_an_older_capacity_says_nothing_of_what_is_wanted_now(
     here: Models, ended: int
@@ -264,6 +271,7 @@ def test_what_azure_refuses_of_an_older_capacity_says_nothing_of_what_is_wanted_
     assert ModelAccount.objects.get().message == ""
 
 
+@pytest.mark.slow
 def test_a_model_that_left_is_deleted_though_its_account_stays(here: Models) -> None:
     here.grant(30)
     leaving = here.grant(5, model=EMBEDDING)
@@ -286,6 +294,7 @@ def scale_by_hand(here: Models, row: ModelEndpoint, capacity: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_model_that_azure_scales_is_held_as_it_was_until_that_is_over(
     here: Models,
 ) -> None:
@@ -304,6 +313,7 @@ def test_a_model_that_azure_scales_is_held_as_it_was_until_that_is_over(
     assert here.deployed == {"gpt-4o": 30}
 
 
+@pytest.mark.slow
 def test_a_model_that_azure_works_on_is_not_deleted_before_its_deployment_is(
     here: Models,
 ) -> None:
@@ -327,6 +337,7 @@ def test_a_model_that_azure_works_on_is_not_deleted_before_its_deployment_is(
     assert here.deployed == {"gpt-4o": 30}
 
 
+@pytest.mark.slow
 def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) -> None:
     bad, good = here.grant(400, model=EMBEDDING), here.grant(30)
     here.work()
@@ -337,6 +348,7 @@ def test_one_model_that_is_refused_keeps_no_other_from_being_made(here: Models) 
     assert here.deployed == {"gpt-4o": 30}
 
 
+@pytest.mark.slow
 def test_one_model_that_the_portal_may_not_deploy_keeps_no_other_from_being_made(
     here: Models,
 ) -> None:
@@ -370,6 +382,7 @@ def test_a_model_that_the_region_does_not_offer_fails_and_leaves_nothing(
     assert here.services.deleted_accounts() == []
 
 
+@pytest.mark.slow
 def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(
     here: Models,
 ) -> None:
@@ -397,6 +410,7 @@ def test_another_group_of_the_team_may_call_instead_of_the_old_one(
     assert here.callers == {group_id(2)}
 
 
+@pytest.mark.slow
 def test_a_group_that_azure_does_not_know_yet_is_granted_later(here: Models) -> None:
     Team.objects.filter(pk=here.scene.team.pk).update(
         entra_group="12345678-1234-4234-8234-123456789abc"
@@ -469,6 +483,7 @@ def shrunk_and_refused(here: Models) -> ModelEndpoint:
     return row
 
 
+@pytest.mark.slow
 def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Models) -> None:
     shrunk_and_refused(here)
     # What else is wanted goes before it.
@@ -487,6 +502,7 @@ def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Models) -> 
     assert (row.held, row.refusal, row.refused_capacity) == (30, "", None)
 
 
+@pytest.mark.slow
 def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
     here: Models,
 ) -> None:
@@ -499,6 +515,7 @@ def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
     assert not Allocation.objects.exclude(ended_at=None).exists()
 
 
+@pytest.mark.slow
 def test_an_account_that_azure_refuses_to_make_anew_is_asked_for_ever_less_often(
     here: Models,
 ) -> None:
@@ -533,6 +550,7 @@ def deploy_by_hand(here: Models) -> None:
     here.services.begin_deploy(GROUP, account.name, "gpt-4o", **said, capacity=30)
 
 
+@pytest.mark.slow
 def test_a_deployment_that_failed_is_not_held_and_costs_nothing(here: Models) -> None:
     failed = {"error": {"code": "AllocationFailed", "message": "It broke."}}
     allocation = here.grant(30)
@@ -734,6 +752,7 @@ def test_ways_to_deploy_that_count_no_tokens_are_passed_over(here: Models) -> No
     assert not Meter.objects.filter(key__contains="provisioned").exists()
 
 
+@pytest.mark.slow
 def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:
     read(here)
     here.grant(30)
@@ -795,6 +814,7 @@ def test_a_seat_without_azure_is_carried_out_by_a_person() -> None:
 READY = {"state": "ready", "ready_at": "2026-11-20T12:00Z"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -818,6 +838,7 @@ def test_the_database_refuses_a_model_endpoint_that_makes_no_sense(
         ModelEndpoint.objects.update(**values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -41,6 +41,7 @@ def page_of(here: Models, client: Client) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_page_says_that_azure_makes_it_and_then_how_it_is_called(
     here: Models, client: Client
 ) -> None:
@@ -87,6 +88,7 @@ def test_the_page_of_what_is_paid_and_refused_lets_leads_try_again(
     assert path in client.get(request).content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
@@ -131,6 +133,7 @@ def parked(here: Models) -> ModelEndpoint:
     return ModelEndpoint.objects.get()
 
 
+@pytest.mark.slow
 def test_a_parked_account_is_tried_again_by_platform_leads_alone(
     here: Models, client: Client
 ) -> None:
@@ -183,6 +186,7 @@ def kept_out(here: Models, method: str, url: str) -> None:
     assert lead.get(notice.link).headers["Location"] == f"/requests/{asked.pk}/"
 
 
+@pytest.mark.slow
 def test_what_azure_keeps_the_portal_from_is_tried_again_where_the_notice_says(
     here: Models, client: Client
 ) -> None:
@@ -213,6 +217,7 @@ def test_a_model_leads_to_the_request_that_still_holds_it(
         assert told.headers["Location"] == page
 
 
+@pytest.mark.slow
 def test_a_model_that_azure_does_not_let_go_is_tried_again_where_the_notice_says(
     here: Models, client: Client
 ) -> None:
@@ -272,6 +277,7 @@ def test_the_api_tells_of_models_of_ones_own_teams(here: Models) -> None:
     )
 
 
+@pytest.mark.slow
 def test_keys_that_somebody_switches_on_are_told(here: Models, client: Client) -> None:
     here.grant(30)
     here.work()

@@ -333,6 +333,7 @@ def test_what_the_portal_may_not_do_is_kept_by_what_it_is_needed_for(
     assert Event.objects.filter(kind="subscription.rights_changed").count() == 2
 
 
+@pytest.mark.slow
 def test_a_check_of_rights_that_fails_fails_no_reading(here: Site) -> None:
     for fault in (
         {"status": 503},

@@ -108,6 +108,7 @@ def test_reservations_of_others_are_shown_apart_and_nobody_is_told(here: Site) -
     assert not Event.objects.filter(kind="reservation.orphaned").exists()
 
 
+@pytest.mark.slow
 def test_what_the_portal_reserved_is_no_orphan_at_any_step(here: Site) -> None:
     here.grant(2)
     assert read(here) == []
@@ -115,6 +116,7 @@ def test_what_the_portal_reserved_is_no_orphan_at_any_step(here: Site) -> None:
     assert read(here) == []
 
 
+@pytest.mark.slow
 def test_what_goes_behind_the_portals_back_is_missing_until_it_is_reserved_again(
     here: Site,
 ) -> None:
@@ -135,6 +137,7 @@ def test_what_goes_behind_the_portals_back_is_missing_until_it_is_reserved_again
     assert read(here) == []
 
 
+@pytest.mark.slow
 def test_a_number_that_was_changed_past_the_portal_is_told_with_both(
     here: Site,
 ) -> None:
@@ -227,6 +230,7 @@ def test_a_group_in_which_somebody_reserves_after_the_ask_is_left_alone(
     assert not Event.objects.filter(kind="orphan.released").exists()
 
 
+@pytest.mark.slow
 def test_somebody_elses_reservation_in_a_group_of_ours_stays_and_so_does_the_group(
     here: Site,
 ) -> None:

@@ -559,6 +559,7 @@ def test_what_was_granted_keeps_the_price_of_its_day(
 # What the database refuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [MachinePrice, PastPrice, DoubtedPrice])
 @pytest.mark.parametrize(
     "change",

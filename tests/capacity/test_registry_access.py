@@ -292,6 +292,7 @@ def test_without_a_registry_nothing_is_kept_and_nothing_is_shown(
     assert "registry" not in _text(client, "/teams/vision/").lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["registry.grant", "registry.withdraw"])
 def test_a_worker_that_dies_in_the_middle_is_followed_by_one_that_goes_on(
     here: Here, point: str, monkeypatch: pytest.MonkeyPatch
@@ -335,6 +336,7 @@ def test_what_is_given_by_hand_otherwise_stays(here: Here) -> None:
     assert here.who(WHOLE) == [(group_id(1), acr_push)]
 
 
+@pytest.mark.slow
 def test_an_access_that_is_tried_no_more_is_tried_again_by_platform_leads_alone(
     here: Here, client: Client
 ) -> None:
@@ -379,6 +381,7 @@ def test_a_registry_that_is_gone_says_so(here: Here) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -53,6 +53,7 @@ def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None
     assert here.in_azure() == here.in_books()
 
 
+@pytest.mark.slow
 def test_quotas_are_read_again_once_machines_are_reserved_resized_or_released(
     here: Site,
 ) -> None:
@@ -74,6 +75,7 @@ def test_quotas_are_read_again_once_machines_are_reserved_resized_or_released(
     assert FamilyQuota.objects.get(name__iexact="cores", region="eastus").seen_at > seen
 
 
+@pytest.mark.slow
 def test_more_for_the_same_place_grows_the_same_reservation(here: Site) -> None:
     here.grant(1)
     here.work()
@@ -83,6 +85,7 @@ def test_more_for_the_same_place_grows_the_same_reservation(here: Site) -> None:
     assert list(here.in_azure().values()) == [3]
 
 
+@pytest.mark.slow
 def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) -> None:
     first, second = here.grant(2), here.grant(1)
     here.work()
@@ -95,6 +98,7 @@ def test_machines_given_back_shrink_it_and_the_last_one_releases_it(here: Site) 
     assert Reservation.objects.get().state == State.RELEASED
 
 
+@pytest.mark.slow
 def test_one_that_machines_use_says_so_and_is_released_once_none_does(
     here: Site,
 ) -> None:
@@ -146,6 +150,7 @@ def test_a_booked_reservation_is_made_when_it_begins(here: Site) -> None:
     assert made.charged_from >= begins
 
 
+@pytest.mark.slow
 def test_machines_that_are_booked_from_their_end_on_go_on_as_the_same_reservation(
     here: Site,
 ) -> None:
@@ -169,6 +174,7 @@ def test_machines_that_are_booked_from_their_end_on_go_on_as_the_same_reservatio
     assert kept.charged_from is not None
 
 
+@pytest.mark.slow
 def test_fewer_that_are_booked_from_the_end_on_leave_the_reservation_smaller(
     here: Site,
 ) -> None:
@@ -182,6 +188,7 @@ def test_fewer_that_are_booked_from_the_end_on_leave_the_reservation_smaller(
     assert Reservation.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_two_bookings_from_the_same_end_on_share_the_machines_that_are_there(
     here: Site,
 ) -> None:
@@ -215,6 +222,7 @@ def test_while_ends_are_held_back_what_is_booked_from_an_end_on_is_reserved_besi
     assert Reservation.objects.get().machines == 4
 
 
+@pytest.mark.slow
 def test_a_booking_at_which_beginning_fails_keeps_nothing_from_its_end(
     here: Site,
 ) -> None:
@@ -251,6 +259,7 @@ def expire_and_begin(here: Site) -> None:
         bookings.begin(pk, now=here.time())
 
 
+@pytest.mark.slow
 def test_a_booked_reservation_of_what_azure_has_no_more_says_so_and_holds_up_no_other(
     here: Site,
 ) -> None:
@@ -294,6 +303,7 @@ def test_what_azure_made_is_told_as_such_when_the_portal_is_not_connected_any_mo
     )
 
 
+@pytest.mark.slow
 def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
     allocation = here.grant(2, nodes_for="dev-eastus/t4")
     here.work(rounds=40)
@@ -308,6 +318,7 @@ def test_nodes_are_made_of_it_and_go_before_it(here: Site) -> None:
     assert here.in_azure() == {}
 
 
+@pytest.mark.slow
 def test_a_pool_that_aks_never_joins_is_made_anew_once_and_again_when_a_lead_asks(
     here: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,6 +351,7 @@ def test_a_pool_that_aks_never_joins_is_made_anew_once_and_again_when_a_lead_ask
     assert not rights(row, here.scene.priya, []).retry
 
 
+@pytest.mark.slow
 def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(
     here: Site,
 ) -> None:
@@ -386,6 +398,7 @@ def test_an_operation_that_cannot_be_asked_after_is_looked_at_instead(
     assert len(here.in_azure()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", [-3, 3], ids=["back", "forward"])
 def test_a_clock_that_jumps_during_an_operation_makes_nothing_twice_and_charges_no_earlier(
     here: Site, jump: int
@@ -414,6 +427,7 @@ def test_a_clock_that_jumps_during_an_operation_makes_nothing_twice_and_charges_
     assert allocation.charged_from >= allocation.starts_at
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_full_fails_the_grant_with_the_reason_and_frees_the_budget(
     here: Site,
 ) -> None:
@@ -437,6 +451,7 @@ OVER_QUOTA = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given_back", [0, 2])
 def test_what_is_refused_after_a_while_fails_the_number_that_was_asked_for_alone(
     here: Site, given_back: int
@@ -491,6 +506,7 @@ def shrunk_and_refused(here: Site) -> Reservation:
     return row
 
 
+@pytest.mark.slow
 def test_what_was_paid_and_is_refused_is_told_and_shown_as_a_difference(
     here: Site,
 ) -> None:
@@ -505,6 +521,7 @@ def test_what_was_paid_and_is_refused_is_told_and_shown_as_a_difference(
     assert (found.kind, found.machines, found.expected) == ("differs", 1, 2)
 
 
+@pytest.mark.slow
 def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Site) -> None:
     row = shrunk_and_refused(here)
     waits = []
@@ -541,6 +558,7 @@ def blocked_notices(here: Site) -> list[Notice]:
     return list(found.order_by("pk"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "code"),
     [

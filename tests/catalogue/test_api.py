@@ -62,6 +62,7 @@ def test_it_tells_every_offering_with_the_schema_of_its_spec(ada: Caller) -> Non
     assert ada.get("offerings/volume/").json() == volume
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SPECS)
 def test_every_offering_is_previewed_and_asked_for_with_one_answer(
     ada: Caller, key: str

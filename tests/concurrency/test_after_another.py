@@ -102,6 +102,7 @@ def test_the_end_waits_for_a_submission_and_sends_what_that_kept(
     assert Run.objects.get(after=first).state == "submitted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [State.FINISHED, State.FAILED])
 def test_a_chain_that_is_stopped_in_the_middle_while_its_first_ends_is_none_left_waiting(
     tenancy: Tenancy, ada: User, state: State

@@ -21,6 +21,7 @@ ROUNDS = 4
 FREE = 3
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_two_who_ask_while_a_policy_comes_into_force_overtake_nobody_who_waits() -> (
     None

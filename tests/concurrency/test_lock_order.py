@@ -139,6 +139,7 @@ def run_into(action: Callable[[], None], lock: str) -> Iterator[psycopg.Connecti
         running.result(timeout=10)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_flavor_is_locked_before_the_tenancy(
@@ -155,6 +156,7 @@ def test_the_flavor_is_locked_before_the_tenancy(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_every_month_of_the_team_is_locked_before_the_flavor(
@@ -183,6 +185,7 @@ def test_who_asks_is_locked_after_the_budgets_and_before_the_flavor() -> None:
             looking.execute(taken, [place.team.pk])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_tenancy_is_locked_before_the_audit_chain(

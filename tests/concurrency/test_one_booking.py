@@ -39,6 +39,7 @@ WIDE = Thresholds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_day_is_promised_to_as_many_as_there_are_gpus() -> None:
     now = timezone.now().replace(microsecond=0)
@@ -88,6 +89,7 @@ def here(
         yield site(azure)
 
 
+@pytest.mark.slow
 def test_grants_for_one_place_at_once_make_one_reservation_of_all_of_them(
     here: Site,
 ) -> None:

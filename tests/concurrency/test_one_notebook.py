@@ -40,6 +40,7 @@ __all__ = ["ada", "hub", "hub_server", "lead", "standing", "tenancy"]
 ROUNDS = 5
 
 
+@pytest.mark.slow
 def test_the_same_launch_twice_at_once_is_one_server_and_one_call_of_the_hub(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -64,6 +65,7 @@ def test_the_same_launch_twice_at_once_is_one_server_and_one_call_of_the_hub(
         assert len(starts) == 1
 
 
+@pytest.mark.slow
 def test_launches_and_starts_at_once_never_go_beyond_what_one_person_may_run(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:

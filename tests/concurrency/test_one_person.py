@@ -14,6 +14,7 @@ from tests.concurrency.together import together
 ROUNDS = 5
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_two_teams_and_two_kinds_of_gpu_are_one_window_of_the_person() -> None:
     factories.policy(Thresholds(window_gpus_person=2), now=timezone.now())

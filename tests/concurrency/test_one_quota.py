@@ -30,6 +30,7 @@ from tests.scene import NOW
 ASKS = 8
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_last_machines_of_a_quota_are_promised_once(
     monkeypatch: pytest.MonkeyPatch,
@@ -67,6 +68,7 @@ def test_the_last_machines_of_a_quota_are_promised_once(
     assert wrong_in_the_books() == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_last_machines_of_a_quota_are_reserved_once(
     monkeypatch: pytest.MonkeyPatch,

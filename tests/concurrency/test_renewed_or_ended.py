@@ -23,6 +23,7 @@ from web.refusals import Conflict
 ROUNDS = 6
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_renewing_giving_back_and_ending_at_once_has_one_outcome() -> None:
     ada = factories.person()

@@ -28,6 +28,7 @@ def policy(step: StepPlan) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_decision_and_a_new_policy_at_once_have_one_order() -> None:
     team, flavor = factories.team(), factories.flavor(gpus_total=100)

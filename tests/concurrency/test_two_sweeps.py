@@ -30,6 +30,7 @@ def scene(transactional_db: None) -> Scene:
     return make()
 
 
+@pytest.mark.slow
 def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
     now = timezone.now()
     waiting = [
@@ -74,6 +75,7 @@ def test_sweeps_at_once_remind_pass_on_and_offer_once(scene: Scene) -> None:
     assert wrong_in_the_books() == []
 
 
+@pytest.mark.slow
 def test_a_vote_and_a_sweep_do_not_wait_for_each_other_forever(scene: Scene) -> None:
     now = timezone.now()
     # One vote decides each, however much the team asks for together.

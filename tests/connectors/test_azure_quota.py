@@ -79,6 +79,7 @@ def test_an_answer_that_was_lost_makes_no_second_request(
     assert len(quota.requests("eastus")) == 1
 
 
+@pytest.mark.slow
 def test_requests_are_listed_the_newest_first(
     azure: Running, quota: AzureQuota
 ) -> None:

@@ -93,6 +93,7 @@ def test_no_thread_waits_for_an_operation(
     assert threading.active_count() == before
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_with_it(azure: Running, compute: AzureCompute) -> None:
     """The worker that began it is dead: all that is left of it is the token."""
     azure.pace(60)

@@ -161,6 +161,7 @@ def test_what_was_looked_at_is_built_upon_though_all_else_was_forgotten(
     assert theirs.files("ours/x") == {"a.txt": b"1", "b/c.txt": b"2", "b/d.txt": b"3"}
 
 
+@pytest.mark.slow
 def test_a_branch_of_ours_goes_if_nobody_has_moved_it(
     pair: tuple[Bare, Repository],
 ) -> None:

@@ -357,6 +357,7 @@ def test_no_priority_of_a_member_comes_before_what_others_were_granted(
         assert made["spec"]["preemptionPolicy"] == "Never"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("account", "asks", "gets"),
     [

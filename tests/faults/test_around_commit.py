@@ -84,6 +84,7 @@ def broken() -> list[str]:
     return [str(finding) for finding in found if finding.promise != "I7"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["request.submit", "allocation.issue"])
 def test_a_web_process_that_dies_before_its_commit_leaves_nothing_and_the_call_may_be_repeated(
     caller: Caller, strike_at: Callable[..., None], point: str
@@ -143,6 +144,7 @@ def holding(table: str) -> Iterator[None]:
         other.rollback()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table", ["fleet_flavor", "provisioning_tenancy", "audit_head"]
 )

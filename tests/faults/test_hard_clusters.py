@@ -127,6 +127,7 @@ def test_a_server_that_says_when_to_come_back_is_left_alone_until_then(
     assert is_right(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["reset", "blackhole", "drip"])
 def test_an_answer_that_is_lost_slow_or_never_comes_costs_a_try_and_nothing_twice(
     place: Place, proxy: Proxy, mode: str
@@ -170,6 +171,7 @@ def test_a_write_whose_answer_was_lost_is_sent_again_and_the_object_is_written_o
     assert (place.row.is_settled, after["spec"]["hard"]["pods"]) == (True, "50")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_when_a_third_of_all_answers_is_lost_by_chance_few_passes_do_it(
     place: Place, proxy: Proxy, seed: int

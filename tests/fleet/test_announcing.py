@@ -33,6 +33,7 @@ def told() -> list[tuple[str, str]]:
     return [(row.person.name, row.said.sentence) for row in rows if row.person]
 
 
+@pytest.mark.slow
 def test_people_of_its_teams_read_it_until_it_is_over(
     place: Tenancy, ada: User, priya: User, client: Client
 ) -> None:
@@ -52,6 +53,7 @@ def test_people_of_its_teams_read_it_until_it_is_over(
         assert TEXT not in client.get(page).content.decode(), page
 
 
+@pytest.mark.slow
 def test_who_asks_or_starts_something_there_reads_it_before(
     place: Tenancy, ada: User, priya: User, client: Client
 ) -> None:

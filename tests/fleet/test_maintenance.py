@@ -214,6 +214,7 @@ def test_stopping_what_runs_takes_kueue_and_a_time(
     assert change_cluster(other.pk, values=held, by=priya).maintenance(now)
 
 
+@pytest.mark.slow
 def test_it_is_written_and_read_by_form_and_api_and_stands_where_announcements_do(
     place: Tenancy, ada: User, priya: User, client: Client, now: datetime
 ) -> None:

@@ -230,6 +230,7 @@ def test_it_changes_them_but_never_their_names(priya: Client) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -299,6 +300,7 @@ def test_an_empty_form_is_shown_again_and_changes_nothing(
     assert (Cluster.objects.count(), Flavor.objects.count()) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     ["/clusters/new", "/clusters/training/edit", "/clusters/training/flavors/new"],

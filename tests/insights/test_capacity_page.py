@@ -188,6 +188,7 @@ def test_an_installation_without_clusters_has_a_page(
     assert "No cluster is in use yet" in page(factories.person()).words
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_however_large_the_fleet_is(here: Site) -> None:
     browser, taken, now = signed_in(here.scene.priya), [], timezone.now()
     browser.get("/capacity/")

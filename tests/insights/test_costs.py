@@ -324,6 +324,7 @@ def test_whoever_is_of_no_team_sees_nothing(scene: Scene) -> None:
     assert november(scene.mallory) == []
 
 
+@pytest.mark.slow
 def test_what_was_charged_of_a_month_that_is_over_is_what_its_ledger_holds(
     scene: Scene,
 ) -> None:

@@ -268,6 +268,7 @@ def test_the_file_and_the_api_are_of_one_cost_centre_too(
     assert answer["total"]["spent_usd"] == "192.00"
 
 
+@pytest.mark.slow
 def test_a_cost_centre_of_nothing_says_so_and_one_that_is_not_seen_is_not_found(
     scene: Scene, client: Client
 ) -> None:

@@ -110,6 +110,7 @@ def test_it_suggests_what_is_expected_in_twelve_weeks_in_whole_machines(
     assert int(suggested.attrs["value"]) in (22 * VCPUS, 23 * VCPUS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["abc", "0", "1152", "-1", "115201", "9" * 30, "1e5"])
 def test_a_limit_in_the_address_that_makes_no_sense_is_answered_with_a_sentence(
     here: Site, limit: str
@@ -267,6 +268,7 @@ def test_each_state_says_what_became_of_it(
     assert words in said
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_however_many_requests_there_were(here: Site) -> None:
     browser, taken = signed_in(here.scene.priya), []
     browser.get(address(here))

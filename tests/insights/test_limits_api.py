@@ -224,6 +224,7 @@ def test_leads_have_a_subscription_read_again(here: Site, lead: Caller) -> None:
     assert Subscription.objects.get().next_look_at <= timezone.now()
 
 
+@pytest.mark.slow
 def test_lists_take_as_many_queries_however_long_they_are(
     here: Site, lead: Caller
 ) -> None:

@@ -200,6 +200,7 @@ def jump(size: str = FOUR_T4) -> MachinePrice:
     return price(size)
 
 
+@pytest.mark.slow
 def test_a_doubtful_price_is_said_and_confirmed_on_its_page(
     here: Site, priya: Client
 ) -> None:

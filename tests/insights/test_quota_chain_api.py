@@ -149,6 +149,7 @@ def test_what_was_read_long_ago_bears_its_age(monkeypatch: pytest.MonkeyPatch) -
     }
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_however_many_clusters_there_are(here: Site) -> None:
     caller, taken = Caller(here.scene.priya), []
     caller.get("quota-chains/training/?flavor=a100")

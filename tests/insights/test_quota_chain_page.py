@@ -133,6 +133,7 @@ def test_another_teams_namespace_is_like_a_missing_one(here: Site) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", ["0", "10001", "-1", "many", "1.5", "٣"])
 def test_a_number_that_makes_no_sense_is_answered_with_a_sentence(
     here: Site, gpus: str
@@ -210,6 +211,7 @@ def test_every_link_of_the_drawing_stands_in_the_table(here: Site) -> None:
     assert len(drawn) == len(rows) - 1 >= 5
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_however_many_clusters_and_places_there_are(
     here: Site,
 ) -> None:

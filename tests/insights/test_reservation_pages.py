@@ -54,6 +54,7 @@ def page(row: Reservation) -> str:
     return f"{LIST}{row.pk}"
 
 
+@pytest.mark.slow
 def test_members_see_their_teams_ones_and_whoever_sees_all_teams_all(
     team: Scene, client: Client
 ) -> None:
@@ -251,6 +252,7 @@ def test_what_is_released_is_not_tried_and_says_so(team: Scene, client: Client) 
     assert "there is nothing to try" in words(client, page(row))
 
 
+@pytest.mark.slow
 def test_machines_are_given_back_once_and_azure_gets_less(
     here: Site, client: Client
 ) -> None:
@@ -288,6 +290,7 @@ def test_machines_that_azure_does_not_keep_yet_free_all_of_their_time(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "status", "sentence"),
     [

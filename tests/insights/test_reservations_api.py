@@ -130,6 +130,7 @@ def test_as_many_queries_for_fifty_as_for_five(team: Scene) -> None:
     assert max(counts[0]) <= 6, counts
 
 
+@pytest.mark.slow
 def test_machines_are_given_back_and_azure_gets_less(here: Site) -> None:
     grant = here.grant(3)
     here.work()
@@ -147,6 +148,7 @@ def test_machines_are_given_back_and_azure_gets_less(here: Site) -> None:
     assert here.in_azure() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

@@ -89,6 +89,7 @@ def test_who_holds_nothing_any_more_still_sees_the_weeks(
     assert "Download CSV" not in page.content.decode()
 
 
+@pytest.mark.slow
 def test_the_page_asks_as_much_for_few_as_for_many(
     scene: Scene, client: Client, django_assert_max_num_queries: Any
 ) -> None:

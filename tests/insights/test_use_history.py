@@ -52,6 +52,7 @@ def test_what_was_given_back_in_part_counts_until_then(scene: Scene) -> None:
     assert found.weeks[-1].held == 24 + 3 * 108
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [1, 12])
 def test_it_takes_two_queries_whatever_is_held(
     scene: Scene, places: int, django_assert_num_queries: Any

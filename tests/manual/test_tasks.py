@@ -47,6 +47,7 @@ def stage(asked: Request, *, at: float = 1) -> State:
     return state_of(row, now=later(minutes=at))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", SPECS)
 def test_every_offering_is_granted_and_the_work_of_people_becomes_a_task(
     scene: Scene, key: str
@@ -147,6 +148,7 @@ def test_a_task_ends_once_and_with_a_word(scene: Scene) -> None:
         task_actions.take(task.pk, to=scene.marcus, by=scene.marcus, now=NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["openai", "reservation", "cluster"])
 def test_what_cannot_be_carried_out_costs_nothing(scene: Scene, key: str) -> None:
     asked = granted(scene, key)
@@ -185,6 +187,7 @@ def test_what_cannot_be_carried_out_gives_its_gpus_back(scene: Scene) -> None:
     assert stage(asked) is State.FAILED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key", ["volume", "namespace", "openai", "reservation", "cluster"]
 )
@@ -227,6 +230,7 @@ def test_an_endpoint_is_taken_down_when_its_gpus_have_gone_back(scene: Scene) ->
     assert task_of(asked, "take_down").state == "open"
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_goes_on_in_part_is_taken_down_at_the_end_of_the_renewal(
     scene: Scene,
 ) -> None:
@@ -243,6 +247,7 @@ def test_an_endpoint_that_goes_on_in_part_is_taken_down_at_the_end_of_the_renewa
     assert list(ends_are_seen_to(new.kept_until + DAY)) == []
 
 
+@pytest.mark.slow
 def test_an_endpoint_is_taken_down_at_its_old_end_when_its_renewal_went_back_before(
     scene: Scene,
 ) -> None:
@@ -256,6 +261,7 @@ def test_an_endpoint_is_taken_down_at_its_old_end_when_its_renewal_went_back_bef
     assert task_of(asked, "take_down").state == "open"
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_goes_on_in_part_is_still_set_up_when_the_rest_has_ended(
     scene: Scene,
 ) -> None:
@@ -274,6 +280,7 @@ def test_an_endpoint_that_goes_on_in_part_is_still_set_up_when_the_rest_has_ende
     assert new.charged_from == done_at
 
 
+@pytest.mark.slow
 def test_a_task_lasts_until_the_end_of_the_renewal_when_some_of_the_rest_goes_back(
     scene: Scene,
 ) -> None:
@@ -347,6 +354,7 @@ def test_what_became_of_an_allocation_without_gpus_is_in_the_log(scene: Scene) -
         assert {event.details["what"] for event in found} == {asked.given_name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [

@@ -420,6 +420,7 @@ def crowd(
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "profiles"), [(4, 2), (200, 40)])
 def test_it_takes_as_few_queries_for_many_people_and_profiles_as_for_few(
     caller: HubCaller,

@@ -287,6 +287,7 @@ def test_a_hub_that_is_gone_meanwhile_gets_no_key(lead: User, cluster: Cluster) 
         actions.make_key(made, by=lead, now=timezone.now())
 
 
+@pytest.mark.slow
 def test_a_hub_is_connected_and_gets_its_key_on_its_page(
     lead: User, cluster: Cluster
 ) -> None:

@@ -248,6 +248,7 @@ DOCUMENTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 def test_every_document_comes_back_from_kubespawner_as_it_was(
     document: Document,
@@ -284,6 +285,7 @@ PROFILES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(PROFILES)
 def test_whatever_another_hub_overrides_goes_out_as_it_came_in(
     profile: dict[str, Any],

@@ -292,6 +292,7 @@ def seen(server: NotebookServer, message: str, *, at: datetime | None = None) ->
     )
 
 
+@pytest.mark.slow
 def test_a_secret_that_is_not_there_is_named_and_waited_for(
     tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
 ) -> None:
@@ -351,6 +352,7 @@ def test_what_another_notebook_waits_for_is_not_its_own(
     assert worked_on(without).message == worked_on(other).message == ""
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_takes_nothing_back_and_ends_nothing(
     tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
 ) -> None:

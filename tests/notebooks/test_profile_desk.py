@@ -417,6 +417,7 @@ def test_a_file_goes_out_and_in_again_all_or_none(lead: User, page: Client) -> N
     assert page.post("/profiles/import", {"yaml": "", "reason": ""}).status_code == 422
 
 
+@pytest.mark.slow
 def test_a_profile_is_written_published_and_taken_away_on_its_page(
     lead: User, page: Client, cluster: Cluster
 ) -> None:
@@ -488,6 +489,7 @@ def test_a_preview_says_why_a_namespace_gets_nothing(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [5, 50])
 def test_lists_ask_as_often_for_many_profiles_as_for_few(
     lead: User, page: Client, many: int

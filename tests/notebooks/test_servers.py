@@ -727,6 +727,7 @@ def test_its_own_pod_does_not_stand_in_its_way_when_the_answer_to_its_start_was_
     assert worked_on(server).state == State.READY
 
 
+@pytest.mark.slow
 def test_one_that_waits_is_stopped_like_any_other(
     tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
 ) -> None:
@@ -898,6 +899,7 @@ def test_one_that_is_started_again_with_a_choice_of_a_newer_version_counts_with_
     assert round(server.spent_usd, 1) == round(server.usd_per_hour / 2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_seen_to_end", [True, False])
 @pytest.mark.parametrize("is_named", [True, False])
 def test_one_that_is_started_again_in_the_hub_counts_with_its_new_choices_and_namespace(
@@ -1374,6 +1376,7 @@ def test_gpus_that_compute_count_as_use(
     assert (server.state, server.stop_reason) == (State.STOPPING, StopReason.IDLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_observed", [True, False])
 def test_while_its_hub_is_silent_nothing_is_idle_and_after_that_it_counts_anew(
     tenancy: Tenancy, ada: User, hub: HubOfTests, is_observed: bool

@@ -218,6 +218,7 @@ def test_the_address_is_shown_nowhere_once_it_is_saved(
     assert [place for place in shown if key in place] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "role",
     [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR],

@@ -225,6 +225,7 @@ def test_while_the_mail_server_is_away_one_mail_asks_for_all(post: Running) -> N
     assert run(post, NOW + timedelta(seconds=30)) == 3
 
 
+@pytest.mark.slow
 def test_without_a_mail_server_mails_wait_and_channels_are_told(post: Running) -> None:
     delivery = told(ada())
     channel(post, Way.SLACK)

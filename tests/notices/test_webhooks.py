@@ -621,6 +621,7 @@ def test_a_webhook_is_changed_on_its_page_and_keeps_its_secret_and_address(
     assert "An allocation, or a part of one, has ended" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "role",
     [Role.DATA_SCIENTIST, Role.TEAM_LEAD, Role.ENGINEERING_LEADERSHIP, Role.AUDITOR],

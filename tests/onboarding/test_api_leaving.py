@@ -31,6 +31,7 @@ def asked(vision: Parting, **changes: Any) -> Any:
     return Caller(vision.ada).post("departures/", BODY | changes)
 
 
+@pytest.mark.slow
 def test_preview_ask_confirm_and_restore(vision: Parting) -> None:
     factories.request(
         vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
@@ -105,6 +106,7 @@ def test_the_same_call_again_asks_once(vision: Parting) -> None:
     assert Departure.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "status", "code"),
     [
@@ -149,6 +151,7 @@ def test_it_is_taken_back_and_exported(vision: Parting) -> None:
     assert ada.post(f"{where}withdraw/").json()["state"] == "withdrawn"
 
 
+@pytest.mark.slow
 def test_who_leaves_the_platform_leaves_the_clusters_of_now(vision: Parting) -> None:
     ada, whole = Caller(vision.ada), {"team": "vision", "reason": "It is over."}
     made = ada.post("departures/", whole).json()

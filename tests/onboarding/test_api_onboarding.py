@@ -51,6 +51,7 @@ def body(**changed: Any) -> dict[str, Any]:
     return usual | changed
 
 
+@pytest.mark.slow
 def test_one_call_stores_team_tenancy_and_first_request(ada: Caller) -> None:
     answer = ada.post("teams/", body())
     assert answer.status_code == 201, answer.content

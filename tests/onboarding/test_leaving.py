@@ -67,6 +67,7 @@ def come_back(vision: Parting) -> Tenancy:
     return Tenancy.objects.get(pk=request.tenancy.pk)
 
 
+@pytest.mark.slow
 def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(
     vision: Parting,
 ) -> None:
@@ -146,6 +147,7 @@ def test_of_a_cluster_that_only_follows_git_nothing_is_read(vision: Parting) -> 
     )
 
 
+@pytest.mark.slow
 def test_restored_before_its_end_everything_but_the_gpus_is_back(
     vision: Parting,
 ) -> None:
@@ -229,6 +231,7 @@ def test_killed_between_draining_and_giving_back_the_next_sweep_goes_on(
     assert not Allocation.objects.live().filter(tenancy=place.tenancy).exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_away_delays_and_nothing_is_lost(vision: Parting) -> None:
     departure = vision.go()
     vision.pass_by(seconds=5)
@@ -427,6 +430,7 @@ def test_the_preview_tells_what_ends_with_work_from_what_is_kept(scene: Scene) -
     assert [row.pk for row in shown.ends] == [model.pk]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_whole", "stays", "end"),
     [

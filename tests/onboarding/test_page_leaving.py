@@ -99,6 +99,7 @@ def test_sent_twice_it_is_asked_for_once(vision: Parting) -> None:
     assert Departure.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) -> None:
     departure = vision.ask()
     client, page = browser(vision.priya), f"{PAGE}/{departure.pk}"
@@ -127,6 +128,7 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     assert Tenancy.objects.get(pk=vision.place.tenancy.pk).is_here
 
 
+@pytest.mark.slow
 def test_who_is_restored_before_work_has_stopped_has_their_gpus_and_is_told_so(
     vision: Parting,
 ) -> None:
@@ -186,6 +188,7 @@ def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:
     assert Departure.objects.get().confirmed_at is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("do", ["confirm", "withdraw", "restore", "agree"])
 def test_a_get_changes_nothing(vision: Parting, do: str) -> None:
     departure = vision.ask()
@@ -218,6 +221,7 @@ def test_a_stranger_finds_no_such_page(vision: Parting) -> None:
     assert client.post(f"{PAGE}/{departure.pk}", {"do": "withdraw"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_it_is_taken_along_as_json_and_csv_until_and_after_it_is_gone(
     vision: Parting,
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_draft_of_somebody_else_is_gone(browser: Client, directory: Running) -
     assert other.get(where)["Location"] == "/teams/new"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -292,6 +293,7 @@ def test_a_cluster_that_takes_no_teams_is_not_offered(browser: Client) -> None:
     assert "This cluster takes no teams now" in answer.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size", ["1:1", "x:y:z", "99999:1:1", "-1:2:3", "exact", "²:1:1"]
 )
@@ -422,6 +424,7 @@ def test_a_field_is_checked_while_it_is_typed(
     assert words in answer.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gpus", ["８", "8 ", "1.0", "+1", "-1", "0", "NaN", "1e2", "9" * 20]
 )
@@ -434,6 +437,7 @@ def test_a_number_that_is_not_plainly_written_is_refused_at_its_field(
     assert list(answer.context["form"].errors) == ["gpus"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["who", "where", "start"])
 def test_a_field_that_a_step_does_not_have_is_never_ignored(
     browser: Client, step: str

@@ -151,6 +151,7 @@ def test_a_project_without_a_namespace_and_a_team_without_a_project_say_so(
     assert "team=speech" in page
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_for_five_projects_as_for_fifty(
     client: Client, scene: Scene
 ) -> None:

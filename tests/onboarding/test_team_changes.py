@@ -109,6 +109,7 @@ def test_who_answers_for_a_cost_centre_is_mailed_of_no_team_that_has_left_it_aga
     ]
 
 
+@pytest.mark.slow
 def test_who_answers_for_a_cost_centre_is_mailed_of_the_same_team_once_in_a_day(
     lead: Scene, olga: User, client: Client
 ) -> None:

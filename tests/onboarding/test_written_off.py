@@ -272,6 +272,7 @@ def test_it_stays_out_of_use_and_is_asked_no_more(scene: Scene) -> None:
     assert factories.cluster("second", identity="u-1").pk
 
 
+@pytest.mark.slow
 def test_over_api_and_page(scene: Scene, client: Client) -> None:
     scene.ask(2)
     cluster = go_away(scene, away_since=NOW - 9 * DAY)

@@ -53,6 +53,7 @@ def route(**fields: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(POLICIES)
 def test_what_is_written_is_read_as_the_same_policy(policy: Policy) -> None:

@@ -699,6 +699,7 @@ def test_there_is_no_nearest_automatic_ask_where_nothing_would_be(
     assert nearest_automatic(asked, known, DEFAULT) is None
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES)
 def test_the_same_arguments_give_the_same_answer(
     asked: Ask, known: Standing, policy: Policy
@@ -709,6 +710,7 @@ def test_the_same_arguments_give_the_same_answer(
     assert evaluate(asked, known, policy) == again
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES)
 def test_the_outcome_follows_from_rules_and_route(
     asked: Ask, known: Standing, policy: Policy
@@ -721,6 +723,7 @@ def test_the_outcome_follows_from_rules_and_route(
     assert not any(rule.blocks and rule.holds for rule in answer.rules)
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES)
 def test_the_nearest_automatic_ask_is_automatic_and_asks_for_no_more(
     asked: Ask, known: Standing, policy: Policy
@@ -735,6 +738,7 @@ def test_the_nearest_automatic_ask_is_automatic_and_asks_for_no_more(
     assert replace(nearest, count=asked.count, until=asked.until) == asked
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES, st.integers(1, 60))
 def test_asking_for_fewer_never_makes_an_automatic_ask_a_matter_for_people(
     asked: Ask, known: Standing, policy: Policy, count: int

@@ -422,6 +422,7 @@ def test_windows_share_a_sentence_only_where_they_open_together(
     ] * len(told)
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES | MILD, st.sampled_from((None, NOW - 9 * DAY)))
 def test_there_is_always_a_remedy_unless_it_is_automatic(
     asked: Ask, known: Standing, policy: Policy, asked_at: datetime | None

@@ -180,6 +180,7 @@ def test_what_was_given_back_counts_no_longer_than_the_window(scene: Scene) -> N
     assert seats(scene.ask(7, days=40, now=NOW + 8 * DAY)) == ["platform_leads"]
 
 
+@pytest.mark.slow
 def test_what_leadership_has_approved_does_not_count_again(scene: Scene) -> None:
     granted(scene, 5)
     granted(scene, 7, by=(scene.priya, scene.elena))

@@ -482,6 +482,7 @@ def test_what_is_not_measured_holds_without_being_within() -> None:
     assert (rule.holds, rule.within) == (True, False)
 
 
+@pytest.mark.slow
 @given(ASKS, STANDINGS, POLICIES | MILD)
 def test_what_is_within_its_number_holds(
     asked: Ask, known: Standing, policy: Policy

@@ -49,6 +49,7 @@ def plain(answer: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "path", "status", "headers"),
     [
@@ -66,6 +67,7 @@ def test_what_an_answer_bears_is_described(
     assert set(responses[status].get("headers", {})) == headers
 
 
+@pytest.mark.slow
 def test_every_schema_is_one() -> None:
     for name, schema in description()["components"]["schemas"].items():
         faults = META_SCHEMA.iter_errors(schema)
@@ -92,6 +94,7 @@ def test_a_value_where_none_is_taken_is_named_and_nothing_changes(here: World) -
     assert token.revoked_at is None
 
 
+@pytest.mark.slow
 def test_the_root_leads_everywhere_without_a_token(here: World) -> None:
     client = Client()
     root = client.get("/api/").json()
@@ -107,6 +110,7 @@ def test_the_root_leads_everywhere_without_a_token(here: World) -> None:
         assert client.get(root[name]).status_code == 200, name
 
 
+@pytest.mark.slow
 def test_the_description_is_what_is_committed() -> None:
     assert parsed(Client().get("/api/schema/").content) == description()
 
@@ -231,6 +235,7 @@ def test_a_read_token_changes_nothing(here: World) -> None:
     assert Event.objects.count() == before + 1
 
 
+@pytest.mark.slow
 def test_anothers_things_are_like_missing_ones(here: World) -> None:
     caller, other = Caller(here.people["member"]), here.other
     pairs = [
@@ -360,6 +365,7 @@ NOT_OF_THE_API = {
 }
 
 
+@pytest.mark.slow
 def test_every_code_that_an_action_refuses_with_is_explained() -> None:
     used: set[str] = set()
     # The other codes of `workloads` name reasons for a wait, which nobody is refused with.

@@ -137,6 +137,7 @@ def test_a_refused_call_leaves_its_key_free(here: World, body: dict[str, Any]) -
     assert ada.post("requests/", body, key="one").status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_same_call_many_times_at_once_leaves_one_row(
     here: World, body: dict[str, Any]
@@ -167,6 +168,7 @@ def test_the_same_call_many_times_at_once_leaves_one_row(
     assert 0 < made.count() == months.count()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_giving_back_twice_with_one_key_gives_back_once(here: World) -> None:
     asker = Caller(here.own.asker)

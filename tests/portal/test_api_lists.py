@@ -102,6 +102,7 @@ def pages(caller: Caller, path: str) -> Iterator[list[int]]:
         link = (body["next"] or "").removeprefix("http://testserver")
 
 
+@pytest.mark.slow
 def test_a_list_costs_the_same_with_few_rows_and_many(here: World) -> None:
     caller = Caller(here.people["platform_lead"])
     member = Caller(here.people["member"])
@@ -135,6 +136,7 @@ def test_a_list_costs_the_same_with_few_rows_and_many(here: World) -> None:
         assert few == many <= MOST_QUERIES, (path, few, many)
 
 
+@pytest.mark.slow
 def test_rows_of_the_same_moment_are_paged_without_gap_or_repetition(
     here: World,
 ) -> None:

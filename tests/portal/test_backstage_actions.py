@@ -67,6 +67,7 @@ def test_the_list_needs_neither_token_nor_database() -> None:
     assert len(listed()) == len(operations())
 
 
+@pytest.mark.slow
 def test_each_action_has_all_that_backstage_breaks_without() -> None:
     for name, one in listed().items():
         assert one["id"] == f"quartermaster:{name}"
@@ -78,6 +79,7 @@ def test_each_action_has_all_that_backstage_breaks_without() -> None:
             assert "$ref" not in json.dumps(schema), name
 
 
+@pytest.mark.slow
 def test_what_an_action_takes_is_told_by_other_actions_and_no_address() -> None:
     for name, one in listed().items():
         assert "/api/" not in json.dumps(one["schema"]["input"]), name

@@ -74,6 +74,7 @@ def test_a_pickle_under_a_known_key_of_redis_is_not_run_and_the_page_works(
         assert b"climate-team" in (planted.get(f":1:{groups._key(CLIMATE)}") or b"")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "value", [b"[" * 100_000, b'{"name": "x"}', b'["a", 1]', b"7", b"\xff", b"null"]

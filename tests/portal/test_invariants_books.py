@@ -317,6 +317,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[], object]]] = {
 }
 
 
+@pytest.mark.slow
 def test_books_that_are_right_break_no_promise(place: Scene) -> None:
     report = check(now=LATER, clusters=False)
     assert report.findings == []
@@ -324,6 +325,7 @@ def test_books_that_are_right_break_no_promise(place: Scene) -> None:
     assert any("not looked at, as you said" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_each_broken_promise_is_found_with_what_to_do(place: Scene) -> None:
     missed = {}
     for name, (promise, words, plant) in PLANTED.items():
@@ -341,6 +343,7 @@ def test_each_broken_promise_is_found_with_what_to_do(place: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_check_that_breaks_is_a_finding_and_the_others_are_made(
     place: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def found(place: Place) -> list[tuple[str, str]]:
     return [(f.promise, f.words) for f in check(now=place.time).findings]
 
 
+@pytest.mark.slow
 def test_slices_of_gpus_are_counted_by_themselves(standing: Place) -> None:
     flavor = standing.a100
     mig = "nvidia.com/mig-1g.10gb"
@@ -59,6 +60,7 @@ def test_slices_of_gpus_are_counted_by_themselves(standing: Place) -> None:
     assert ("I2", f"Its quota has room for 1 of {mig}, 2 are held.") in found(standing)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_takes_no_teams_is_looked_at_too(standing: Place) -> None:
     Cluster.objects.update(enabled=False)
     gone(standing)
@@ -170,6 +172,7 @@ PLANTED: dict[str, tuple[str, str, Callable[[Place], None]]] = {
 }
 
 
+@pytest.mark.slow
 def test_each_promise_broken_on_a_cluster_is_found(standing: Place) -> None:
     cluster = standing.kubernetes
     state, missed = cluster.snapshot(), {}
@@ -189,6 +192,7 @@ def test_checking_writes_nothing_to_a_cluster(standing: Place) -> None:
     assert standing.kubernetes.writes == before
 
 
+@pytest.mark.slow
 def test_what_is_being_changed_or_not_true_yet_is_noted_and_no_finding(
     standing: Place,
 ) -> None:
@@ -205,6 +209,7 @@ def test_what_is_being_changed_or_not_true_yet_is_noted_and_no_finding(
     assert any("was being changed" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_what_a_lead_left_alone_is_noted_and_no_finding(standing: Place) -> None:
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
     change_cluster(standing.cluster.pk, values={"on_drift": "ask"}, by=priya)
@@ -227,6 +232,7 @@ def test_what_a_lead_left_alone_is_noted_and_no_finding(standing: Place) -> None
     assert {promise for promise, _ in found(standing)} >= {"I1", "I2", "I8"}
 
 
+@pytest.mark.slow
 def test_a_repair_at_the_second_try_is_one_pass_that_told_of_two_things(
     standing: Place,
 ) -> None:
@@ -244,6 +250,7 @@ def test_a_repair_at_the_second_try_is_one_pass_that_told_of_two_things(
     assert found(standing) == []
 
 
+@pytest.mark.slow
 def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(
     standing: Place,
 ) -> None:
@@ -254,6 +261,7 @@ def test_a_cluster_that_cannot_be_read_is_noted_and_the_others_are_checked(
     assert any("away: not looked at. The kubeconfig" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_an_api_server_that_is_registered_twice_is_compared_once(
     standing: Place,
 ) -> None:
@@ -268,6 +276,7 @@ def test_an_api_server_that_is_registered_twice_is_compared_once(
     assert any("leads to another cluster than before" in one for one in report.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["-----BEGIN CERTIFICATE-----\nMIIB\n", "[1, 2]\n", "clusters: 7\n", ""]
 )
@@ -285,6 +294,7 @@ def test_a_kubeconfig_that_is_none_is_noted_and_the_others_are_checked(
     )
 
 
+@pytest.mark.slow
 def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(
     standing: Place,
 ) -> None:
@@ -306,6 +316,7 @@ def test_an_entry_that_breaks_the_check_is_a_finding_and_the_others_are_checked(
     assert "I1" in {f.promise for f in report.findings}
 
 
+@pytest.mark.slow
 def test_the_command_says_what_holds_and_ends_with_1_when_something_does_not(
     standing: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -322,6 +333,7 @@ def test_the_command_says_what_holds_and_ends_with_1_when_something_does_not(
     assert "Try again" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_nightly_look_leaves_an_event_only_when_something_is_wrong(
     standing: Place, caplog: pytest.LogCaptureFixture
 ) -> None:

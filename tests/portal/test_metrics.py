@@ -209,6 +209,7 @@ def test_notices_on_their_way(vision: Scene, monkeypatch: pytest.MonkeyPatch) ->
     assert value("notices_waiting", "backstage") == 1
 
 
+@pytest.mark.slow
 def test_gpus(vision: Scene) -> None:
     Flavor.objects.update(gpus_ready=20, gpus_cordoned=4)
     factories.allocation(vision.ada, vision.tenancy, vision.flavor, gpus=2)
@@ -351,6 +352,7 @@ def test_while_the_database_is_away_the_scrape_fails_as_a_whole() -> None:
     assert b"db.internal" not in answer.content
 
 
+@pytest.mark.slow
 def test_five_teams_and_fifty_take_the_same_statements_and_no_time() -> None:
     fleet(teams=5)
     few = statements()

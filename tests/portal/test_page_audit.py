@@ -179,6 +179,7 @@ def test_an_auditor_sees_everything_and_narrows_it(client: Client) -> None:
     )
 
 
+@pytest.mark.slow
 def test_pages_follow_a_cursor_without_gaps(client: Client) -> None:
     happen(120)
     client.force_login(factories.person("Sam", Role.AUDITOR))

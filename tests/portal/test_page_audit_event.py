@@ -135,6 +135,7 @@ def test_a_refusal_says_at_which_address_and_with_which_answer(auditor: Client) 
     assert "Not yours." in page
 
 
+@pytest.mark.slow
 def test_every_page_that_an_event_leads_to_is_there(auditor: Client) -> None:
     cluster = factories.cluster("training-eastus")
     flavor = factories.flavor(cluster, "a100")

@@ -114,6 +114,7 @@ def test_a_team_shows_what_it_holds_and_what_ends_next(
     assert f"tenancy-{place.pk}" in page or f"team-{place.team_id}" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gpus", "unit"), [(1, "GPU"), (2, "GPUs")])
 def test_one_gpu_is_called_one(
     client: Client, ada: User, place: Tenancy, a100: Flavor, gpus: int, unit: str
@@ -313,6 +314,7 @@ def test_home_offers_again_what_was_booked_for_as_long_as_it_was_booked(
     assert row["figure"] == "2 days"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["out of use", "left", "switched off", "for others"])
 def test_home_offers_nothing_again_that_would_be_refused(
     client: Client, ada: User, place: Tenancy, a100: Flavor, why: str
@@ -344,6 +346,7 @@ def test_home_says_since_when_the_step_waits_that_is_open(
     assert "waits for engineering leadership" in line["what"]
 
 
+@pytest.mark.slow
 def test_home_leads_to_what_it_has_no_room_for(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -411,6 +414,7 @@ def test_home_tells_a_lead_what_to_decide_oldest_first(
     assert "more that wait for you" not in page
 
 
+@pytest.mark.slow
 def test_a_lead_is_told_at_home_of_a_team_that_nobody_is_in_any_more(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -479,6 +483,7 @@ def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
     assert "Elsewhere does not answer" in text(client, "/")
 
 
+@pytest.mark.slow
 def test_leads_are_told_at_home_of_a_cost_centre_that_nobody_has_confirmed(
     client: Client, ada: User, vision: Team, place: Tenancy
 ) -> None:
@@ -657,6 +662,7 @@ def test_a_lead_is_told_at_home_what_is_asked_of_whom_and_whose_asks_nobody_wait
     assert line["advice"].startswith("Ada Okafor is no longer of Vision. Withdraw it")
 
 
+@pytest.mark.slow
 def test_what_waits_in_a_led_team_costs_no_more_queries_where_there_is_more(
     client: Client,
 ) -> None:

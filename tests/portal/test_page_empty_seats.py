@@ -34,6 +34,7 @@ def counts(client: Client) -> dict[str, int]:
     return {row["label"]: row["count"] for row in client.get("/audit/").context["rail"]}
 
 
+@pytest.mark.slow
 def test_a_lead_sees_the_seat_and_what_waits_for_it(
     client: Client, scene: Scene
 ) -> None:
@@ -82,6 +83,7 @@ def test_only_who_can_fill_seats_is_told(client: Client, scene: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seat",
     [

@@ -61,6 +61,7 @@ def test_every_link_of_every_page_leads_somewhere(reader: Client) -> None:
     assert 'href="/api/docs/"' in page_of("").html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_picture_and_link_of_a_page_answers(reader: Client, name: str) -> None:
     """The links among the other documents, too; each picture has a description."""

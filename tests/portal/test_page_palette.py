@@ -30,6 +30,7 @@ def found(client: Client, q: str) -> str:
     return answer.content.decode()
 
 
+@pytest.mark.slow
 def test_it_finds_requests_teams_and_clusters_a_person_may_see(client: Client) -> None:
     vision, speech = factories.team("Vision"), factories.team("Speech")
     ada = factories.person("Ada", teams=[vision])
@@ -91,6 +92,7 @@ def test_pages_beside_the_rail_are_found(client: Client, q: str, href: str) -> N
     assert f'href="{href}' in found(client, q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "role", [Role.PLATFORM_LEAD, Role.AUDITOR, Role.DATA_SCIENTIST]
 )
@@ -150,6 +152,7 @@ def ask(by: User, at: Tenancy, offering: str, **spec: object) -> Request:
     return submit(wanted, by=by, now=now)
 
 
+@pytest.mark.slow
 def test_it_finds_requests_by_what_they_are_called(
     client: Client, place: Tenancy, ada: User
 ) -> None:

@@ -158,6 +158,7 @@ def address(request: pytest.FixtureRequest, place: Tenancy) -> str:
     return str(request.param).replace("/1/", f"/{place.pk}/")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "first", "second", "read", "found"), FORMS, indirect=["address"]
 )
@@ -175,6 +176,7 @@ def test_what_two_people_change_stays(
     assert read() == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "first", "second", "read", "found"), FORMS, indirect=["address"]
 )

@@ -18,6 +18,7 @@ def described() -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", WebhookEvent)
 def test_an_event_is_described_with_the_fields_that_are_sent(
     described: dict[str, Any], event: WebhookEvent

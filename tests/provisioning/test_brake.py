@@ -97,6 +97,7 @@ def test_of_a_large_cluster_a_twentieth_may_differ() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_only_what_would_be_repaired_unasked_counts(scene: Scene) -> None:
     cluster, old = scene.flavor.cluster, NOW - timedelta(hours=1)
     over = {"state": "repaired", "ended_at": NOW, "ended_by": "the portal"}

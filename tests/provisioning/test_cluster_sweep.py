@@ -96,6 +96,7 @@ def test_looking_again_finds_the_same_and_notices_what_changed_since(
     assert look(place) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "again", [False, True], ids=["at the first look", "at a later one"]
 )
@@ -149,6 +150,7 @@ def test_what_the_queues_say_is_in_use_is_kept_with_its_time(
     assert place.row.used_at == place.time
 
 
+@pytest.mark.slow
 def test_queries_are_as_many_for_two_tenancies_as_for_six(
     place: Place, both: list[Tenancy]
 ) -> None:

@@ -92,6 +92,7 @@ def after_removal(live: Any, patch: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300)
 def test_any_field_that_somebody_adds_is_found_named_and_taken_away(
@@ -120,6 +121,7 @@ def test_any_field_that_somebody_adds_is_found_named_and_taken_away(
     assert in_a_list or not list(differences(wanted, cleaned))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, VALUES))
 def test_what_others_put_into_metadata_and_status_is_theirs(
     more: dict[str, Any],

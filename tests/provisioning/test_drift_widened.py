@@ -127,6 +127,7 @@ def place_of(place: Place, ref: Ref, name: str) -> tuple[Ref, str, str | None]:
     return (ref, name, space) if name else (ref, space, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ADDED.values(), ids=ADDED)
 def test_what_somebody_adds_beside_our_fields_is_found_named_and_taken_away(
     true: Place, case: tuple[Ref, str, dict[str, Any], str]
@@ -146,6 +147,7 @@ def test_what_somebody_adds_beside_our_fields_is_found_named_and_taken_away(
     assert Drift.objects.count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ADDED.values(), ids=ADDED)
 def test_where_leads_are_asked_it_waits_and_is_then_taken_away(
     asking: Place, priya: User, case: tuple[Ref, str, dict[str, Any], str]
@@ -219,6 +221,7 @@ def test_a_member_of_the_binding_that_somebody_adds_is_taken_out(true: Place) ->
     assert (true.kubernetes.get(*where) or {})["subjects"] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ref", "name", "change", "without"),
     [

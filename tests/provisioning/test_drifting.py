@@ -199,6 +199,7 @@ def test_a_new_generation_goes_on_and_leaves_what_waits_alone(asking: Place) -> 
     assert asking.row.is_settled
 
 
+@pytest.mark.slow
 def test_a_new_generation_leaves_an_open_field_that_it_does_not_change(
     asking: Place,
 ) -> None:
@@ -330,6 +331,7 @@ def test_what_was_changed_once_more_is_not_taken_over_unseen(
     assert (one().state, asking.row.adopted) == ("open", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ref", "name", "body"),
     [
@@ -431,6 +433,7 @@ def test_a_repair_that_fails_stays_open_and_is_tried_again(true: Place) -> None:
     assert (one().state, drifted(true)) == ("repaired", {})
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_what_it_seems_is_not_filled(
     true: Place, priya: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

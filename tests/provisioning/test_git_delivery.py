@@ -335,6 +335,7 @@ def test_the_cluster_is_asked_and_never_written_to(observed: Place) -> None:
     assert observed.kubernetes.writes == written
 
 
+@pytest.mark.slow
 def test_several_workers_push_one_repository_and_lose_nothing(
     followed: Followed,
 ) -> None:

@@ -50,6 +50,7 @@ def branch(followed: Followed) -> str:
     return f"quartermaster/inference/{followed.tenancy.namespace}"
 
 
+@pytest.mark.slow
 def test_a_change_waits_in_a_pull_request_until_people_merge_it(
     hub: Hub, followed: Followed
 ) -> None:
@@ -91,6 +92,7 @@ def waits_of(followed: Followed, *, during: timedelta) -> list[timedelta]:
     return waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", [False, True])
 def test_one_that_waits_is_asked_after_ever_less_often(
     hub: Hub, followed: Followed, leaves: bool
@@ -110,6 +112,7 @@ def test_one_that_waits_is_asked_after_ever_less_often(
     assert waits[-1] == timedelta(minutes=5)
 
 
+@pytest.mark.slow
 def test_one_that_waited_for_long_is_asked_after_soon_once_more_is_wanted(
     hub: Hub, followed: Followed
 ) -> None:
@@ -122,6 +125,7 @@ def test_one_that_waited_for_long_is_asked_after_soon_once_more_is_wanted(
     assert followed.row.requeue_at == followed.time + timedelta(seconds=15)
 
 
+@pytest.mark.slow
 def test_what_is_wanted_next_goes_into_the_same_pull_request(
     hub: Hub, followed: Followed
 ) -> None:
@@ -139,6 +143,7 @@ def test_what_is_wanted_next_goes_into_the_same_pull_request(
     assert len(hub.theirs.log(branch(followed))) == 3
 
 
+@pytest.mark.slow
 def test_another_team_that_was_merged_first_makes_no_conflict(
     hub: Hub, followed: Followed
 ) -> None:
@@ -157,6 +162,7 @@ def test_another_team_that_was_merged_first_makes_no_conflict(
     assert set(first) < set(hub.theirs.files(branch(followed)))
 
 
+@pytest.mark.slow
 def test_one_that_was_closed_without_merging_is_not_opened_again_by_itself(
     hub: Hub, followed: Followed
 ) -> None:
@@ -187,6 +193,7 @@ def test_one_that_exists_already_is_found(hub: Hub, followed: Followed) -> None:
     assert TenancyCommit.objects.get().pull == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "reason", "explained"),
     [
@@ -216,6 +223,7 @@ def test_what_github_refuses_is_said_without_the_token_and_explained(
     assert condition(followed.row)[0] == "WaitingForMerge"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "headers", "words", "wait"),
     [
@@ -275,6 +283,7 @@ def test_what_the_credentials_may_not_do_is_no_limit(
     assert condition(followed.row)[0] == "Refused"
 
 
+@pytest.mark.slow
 def test_where_githubs_limit_is_reached_nobody_calls_it_with_the_same_credentials(
     hub: Hub, followed: Followed
 ) -> None:
@@ -314,6 +323,7 @@ def all_wait(followed: Followed, *, teams: int) -> list[Followed]:
     return found
 
 
+@pytest.mark.slow
 def test_however_many_wait_in_a_repository_one_list_tells_of_all(
     hub: Hub, followed: Followed
 ) -> None:
@@ -344,6 +354,7 @@ def test_one_of_a_fork_is_not_taken_for_ours(hub: Hub, followed: Followed) -> No
     assert TenancyCommit.objects.get().pull == 12
 
 
+@pytest.mark.slow
 def test_what_one_list_does_not_show_is_asked_for_by_itself(
     hub: Hub, followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def leave(followed: Followed) -> None:
     factories.leave(followed.row, to="removing", at=followed.time)
 
 
+@pytest.mark.slow
 def test_what_was_given_back_before_it_was_merged_cannot_be_merged_any_more(
     regretted: Hub, followed: Followed
 ) -> None:
@@ -64,6 +65,7 @@ def test_what_was_given_back_before_it_was_merged_cannot_be_merged_any_more(
     assert len(regretted.asked) == asked
 
 
+@pytest.mark.slow
 def test_what_was_given_back_goes_out_of_one_that_still_waits_for_the_rest(
     hub: Hub, followed: Followed
 ) -> None:
@@ -83,6 +85,7 @@ def test_what_was_given_back_goes_out_of_one_that_still_waits_for_the_rest(
     assert [pull["state"] for pull in hub.pulls] == ["closed", "open"]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_team_that_left_before_its_first_one_was_merged_can_be_merged(
     hub: Hub, followed: Followed
 ) -> None:
@@ -96,6 +99,7 @@ def test_nothing_of_a_team_that_left_before_its_first_one_was_merged_can_be_merg
     assert (hub.pulls[0]["state"], hub.theirs.tip(branch(followed))) == ("closed", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["GET", "PATCH"])
 @pytest.mark.parametrize(
     ("status", "reason"),
@@ -115,6 +119,7 @@ def test_nothing_is_true_before_it_is_closed(
     assert regretted.theirs.tip(branch(followed)) == ""
 
 
+@pytest.mark.slow
 def test_a_branch_that_never_got_one_goes_too(hub: Hub, followed: Followed) -> None:
     hub.before["GET"] = lambda: hub.fails.append(503)
     followed.reconcile()
@@ -125,6 +130,7 @@ def test_a_branch_that_never_got_one_goes_too(hub: Hub, followed: Followed) -> N
     assert followed.row.stage == Stage.GONE
 
 
+@pytest.mark.slow
 def test_what_the_teams_share_is_not_said_to_be_in_a_commit_that_is_gone(
     hub: Hub, followed: Followed
 ) -> None:
@@ -147,6 +153,7 @@ def test_what_the_teams_share_is_not_said_to_be_in_a_commit_that_is_gone(
     assert ClusterCommit.objects.get().sha == found.sha
 
 
+@pytest.mark.slow
 def test_an_answer_that_lists_nothing_is_not_taken_for_none(
     regretted: Hub, followed: Followed
 ) -> None:
@@ -162,6 +169,7 @@ def test_an_answer_that_lists_nothing_is_not_taken_for_none(
     ) == ("open", True)
 
 
+@pytest.mark.slow
 def test_one_that_people_closed_already_is_left_as_it_is(
     regretted: Hub, followed: Followed
 ) -> None:
@@ -173,6 +181,7 @@ def test_one_that_people_closed_already_is_left_as_it_is(
     assert followed.row.is_settled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["GET", "PATCH"])
 def test_one_that_people_merge_at_the_same_moment_is_undone_by_another(
     regretted: Hub, followed: Followed, at: str
@@ -190,6 +199,7 @@ def test_one_that_people_merge_at_the_same_moment_is_undone_by_another(
     )
 
 
+@pytest.mark.slow
 def test_what_is_wanted_after_all_gets_another_if_the_first_was_just_closed(
     regretted: Hub, followed: Followed
 ) -> None:
@@ -205,6 +215,7 @@ def test_what_is_wanted_after_all_gets_another_if_the_first_was_just_closed(
     assert [pull["state"] for pull in regretted.pulls] == ["closed", "closed", "open"]
 
 
+@pytest.mark.slow
 def test_the_ones_of_other_teams_and_of_people_stay_open(
     regretted: Hub, followed: Followed
 ) -> None:
@@ -235,6 +246,7 @@ def test_the_ones_of_other_teams_and_of_people_stay_open(
     assert regretted.theirs.tip(speech)
 
 
+@pytest.mark.slow
 def test_who_lost_the_lease_closes_nothing(
     regretted: Hub, followed: Followed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,6 +182,7 @@ def test_an_empty_list_of_nodes_changes_no_number_and_leads_are_told_once(
     assert "are not believed" in notice.message["title"]
 
 
+@pytest.mark.slow
 def test_a_short_list_is_believed_when_it_lasts(known: Place) -> None:
     remove_nodes(known, 0)
     for _ in range(LOOKS_UNTIL_BELIEVED - 1):
@@ -252,6 +253,7 @@ def test_more_than_half_of_the_nodes_at_once_is_too_many(
     assert bool(doubt(before=before, now=now)) is doubted
 
 
+@pytest.mark.slow
 def test_page_and_api_say_it_and_a_lead_accepts_there(
     known: Place, other_server: Kubernetes, tmp_path: Path, priya: User
 ) -> None:

@@ -337,6 +337,7 @@ def test_what_is_protected_does_not_leave_and_platform_leads_take_it_off(
         leaving.protect(place.tenancy.pk, on=True, by=priya)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fields"),
     [

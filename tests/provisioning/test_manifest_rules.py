@@ -62,6 +62,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_gpus_never_stand_in_a_limit_range(spec: TenancySpec) -> None:
@@ -71,6 +72,7 @@ def test_gpus_never_stand_in_a_limit_range(spec: TenancySpec) -> None:
     )
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_the_quota_is_never_below_what_the_queue_can_admit(spec: TenancySpec) -> None:
@@ -102,6 +104,7 @@ def test_the_quota_is_never_below_what_the_queue_can_admit(spec: TenancySpec) ->
         assert hard[f"requests.{resource}"] == count(room)
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_the_queue_serves_its_own_namespace_alone(spec: TenancySpec) -> None:
@@ -136,6 +139,7 @@ def test_only_the_groups_object_id_is_bound_to_the_fixed_role(
     }
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_every_object_carries_its_labels_and_none_leaves_the_namespace(
@@ -163,6 +167,7 @@ QUANTITIES = re.compile(
 )
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_every_quantity_is_a_string_in_its_canonical_form(spec: TenancySpec) -> None:
@@ -191,6 +196,7 @@ FLEET = fleet_objects(
 )
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_every_object_fits_the_schema_and_the_rules_of_its_kind(

@@ -201,6 +201,7 @@ def check_bounded(spec: TenancySpec) -> None:
         assert quantities.compare(hard[resource], room if spec.access else 0) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(specs())
 def test_whatever_may_be_wanted_stays_in_its_space_and_below_its_ceiling(
@@ -348,6 +349,7 @@ def cluster_wide(manifests: list[Manifest]) -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(specs(), specs())
 def test_cluster_wide_names_are_derived_from_the_space_or_fixed(

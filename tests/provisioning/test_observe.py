@@ -96,6 +96,7 @@ def test_fewer_gpus_than_are_allocated_leave_none_free(place: Place) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -288,6 +288,7 @@ def test_a_difference_is_said_with_its_place(
     assert first_difference(wanted, live) == difference
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_a_cluster_to_which_everything_was_applied_needs_nothing(

@@ -142,6 +142,7 @@ def built(tree: Mapping[str, bytes], folder: str) -> list[Any]:
     return made
 
 
+@pytest.mark.slow
 @given(spec=specs())
 @settings(max_examples=60)
 def test_what_is_committed_is_what_is_applied_byte_by_byte(spec: TenancySpec) -> None:
@@ -165,6 +166,7 @@ def test_what_is_committed_is_what_is_applied_byte_by_byte(spec: TenancySpec) ->
     assert put(shared(Tree()), again) == tree
 
 
+@pytest.mark.slow
 @given(spec=specs())
 @settings(max_examples=25)
 def test_what_leaves_by_the_socket_is_what_is_committed(spec: TenancySpec) -> None:

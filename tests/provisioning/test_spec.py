@@ -25,6 +25,7 @@ from provisioning.desired.spec import (
 from tests.provisioning.specs import SAMPLE, sample, specs
 
 
+@pytest.mark.slow
 @given(specs())
 def test_a_spec_survives_its_storage(spec: TenancySpec) -> None:
     stored = json.loads(json.dumps(spec.to_json()))

@@ -165,6 +165,7 @@ VERBS = st.sampled_from(
 WORDS = st.from_regex(r"[a-z]{1,12}", fullmatch=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     VERBS,
@@ -186,6 +187,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(VERBS, st.sampled_from(KNOWN) | st.tuples(WORDS, WORDS))
 def test_in_the_own_namespace_a_member_may_what_the_role_names_and_nothing_else(

@@ -242,6 +242,7 @@ def test_steady_writes_are_twenty_a_second_and_one_second_ahead() -> None:
     assert throttle.reserve(here, 10, on_boarding=False, now=NOW + wait) is None
 
 
+@pytest.mark.slow
 def test_over_a_minute_no_more_is_written_than_the_budget_and_its_head_start() -> None:
     here, written = cluster(), 0
     for tick in range(600):
@@ -386,6 +387,7 @@ def test_who_ends_a_pass_enqueues_what_waited_longest_on_the_same_cluster() -> N
     assert scheduling.next_due(done.pk, now=NOW) is None
 
 
+@pytest.mark.slow
 def test_each_cluster_has_its_turn_however_many_messages_wait() -> None:
     longest = [wanted(cluster(), 3)[0].pk for _ in range(scheduling.MIN_ENQUEUED + 2)]
     assert sorted(scheduling.in_turns(now=NOW, waiting=1_000)) == sorted(longest)

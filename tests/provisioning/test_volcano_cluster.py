@@ -333,6 +333,7 @@ def test_a_member_cannot_name_another_queue(
     assert pods(gangs) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "words"),
     [

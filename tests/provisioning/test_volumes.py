@@ -134,6 +134,7 @@ def test_a_volume_is_made_within_one_pass_and_asks_nobody(ready: Place) -> None:
     assert ready.reconcile() == 0
 
 
+@pytest.mark.slow
 def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(
     ready: Place,
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_second_volume_of_one_name_is_refused_and_another_name_is_not(
     assert Allocation.objects.live().filter(offering="volume").count() == 2
 
 
+@pytest.mark.slow
 def test_a_namespace_has_as_many_volumes_as_its_desired_state_takes(
     ready: Place,
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_namespace_has_as_many_volumes_as_its_desired_state_takes(
     assert (refused.value.code, refused.value.field) == ("too_many_volumes", "name")
 
 
+@pytest.mark.slow
 def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_down(
     ready: Place,
 ) -> None:
@@ -207,6 +210,7 @@ def test_where_the_cluster_follows_git_the_file_goes_before_the_claim(
     assert then == ("Claim to delete", f"volume-corpus in {namespace}")
 
 
+@pytest.mark.slow
 def test_at_its_end_a_person_takes_it_down_and_nothing_deletes_it(ready: Place) -> None:
     asked = ask(ready)
     ready.later(seconds=1)

@@ -276,6 +276,7 @@ def test_what_is_not_held_is_not_renewed(
 END_OF_INPUT = b"\x04"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "code", "calls"),
     [(b"n\n", 1, 0), (END_OF_INPUT, 130, 0), (b"y\n", 0, 1)],

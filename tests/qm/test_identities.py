@@ -1,5 +1,6 @@
 """A pipeline with no secret: its application's token from Entra ID is all that `qm` needs."""
 
+import pytest
 from django.utils import timezone
 
 from accounts.identities.actions import add_identity
@@ -14,6 +15,7 @@ from tests.sandbox.entra.running import Running
 from workloads.models import Run
 
 
+@pytest.mark.slow
 def test_a_pipeline_starts_a_run_in_the_teams_name_with_its_workflows_token(
     busy: Signed, directory: Running
 ) -> None:

@@ -51,6 +51,7 @@ def qm(portal: Misbehaving, tmp_path: Path, *typed: str, into: int) -> tuple[int
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "typed",
     [
@@ -71,6 +72,7 @@ def test_a_reader_that_has_enough_ends_it_without_a_word(
         os.close(writer)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is full")
 @pytest.mark.parametrize(
     "typed",

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from accounts.roles import Role
@@ -15,6 +16,7 @@ from tests.qm.test_runs import cells
 ASK = ("ask", "--gpus", "1", "--for", "2d")
 
 
+@pytest.mark.slow
 def test_gpus_are_asked_for_held_renewed_and_given_back(signed: Signed) -> None:
     dry = signed.terminal(*ASK, "--dry-run")
     assert dry.exit_code == 0, dry.stderr
@@ -62,6 +64,7 @@ def test_gpus_are_asked_for_held_renewed_and_given_back(signed: Signed) -> None:
     assert signed.terminal("give-back", longer).exit_code == 3
 
 
+@pytest.mark.slow
 def test_what_people_decide_waits_says_so_and_is_withdrawn(signed: Signed) -> None:
     large = ("ask", "--gpus", "5", "--for", "2d")
     dry = signed.terminal(*large, "--dry-run")

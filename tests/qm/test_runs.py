@@ -4,6 +4,7 @@ import json
 import re
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from accounts.roles import Role
@@ -225,6 +226,7 @@ def test_a_script_that_is_too_large_is_named_with_the_way_to_bring_it(
         assert said in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
     done = busy.terminal(*SHORT[:-3], "--follow", "--", "sleep", "1")
 
@@ -239,6 +241,7 @@ def test_a_run_that_finishes_is_followed_to_its_end(busy: Signed) -> None:
     assert busy.terminal("logs", name).exit_code in (0, 3)
 
 
+@pytest.mark.slow
 def test_all_workers_are_followed_to_the_end_of_their_run(busy: Signed) -> None:
     name = busy.terminal(*SHORT[:-3], "--", "sleep", "1").stdout.strip()
 
@@ -249,6 +252,7 @@ def test_all_workers_are_followed_to_the_end_of_their_run(busy: Signed) -> None:
     assert done.stderr.splitlines()[-1].startswith(f"{name}: finished after ")
 
 
+@pytest.mark.slow
 def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
     busy: Signed,
 ) -> None:
@@ -320,6 +324,7 @@ def test_one_that_waits_says_why_and_one_that_was_stopped_ends_with_1(
     assert "worker" in busy.terminal("show", first).stdout
 
 
+@pytest.mark.slow
 def test_one_that_begins_after_another_says_so_and_is_waited_for_to_its_end(
     busy: Signed,
 ) -> None:
@@ -352,6 +357,7 @@ def test_one_that_begins_after_another_says_so_and_is_waited_for_to_its_end(
     assert Run.objects.get(pk=number).state == "finished"
 
 
+@pytest.mark.slow
 def test_what_would_begin_after_a_run_that_was_stopped_is_refused_by_its_option(
     signed: Signed,
 ) -> None:
@@ -376,6 +382,7 @@ def test_what_would_begin_after_a_run_that_was_stopped_is_refused_by_its_option(
     assert skipped.state == "skipped"
 
 
+@pytest.mark.slow
 def test_one_is_submitted_again_after_another_or_after_none(signed: Signed) -> None:
     first, other = (
         signed.terminal(*SHORT, "--key", key).stdout.strip() for key in ("1", "2")
@@ -517,6 +524,7 @@ def test_it_is_submitted_anew_with_another_template(signed: Signed) -> None:
     assert (made.template, made.submission["values"]["trials"]) == ("sweep", 3)
 
 
+@pytest.mark.slow
 def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) -> None:
     name = busy.terminal(*TRAIN, "--", "train.py").stdout.strip()
     early = busy.terminal("logs", name)
@@ -535,6 +543,7 @@ def test_the_last_lines_of_a_log_are_told_as_the_api_tells_them(busy: Signed) ->
     assert busy.terminal("logs", name, "--pod", "other", "-f").exit_code == 6
 
 
+@pytest.mark.slow
 def test_a_run_is_found_by_its_number_its_name_and_the_beginning_of_it(
     signed: Signed,
 ) -> None:

@@ -132,6 +132,7 @@ HOOKS: Mapping[str, Mapping[str, Hook]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [

@@ -183,6 +183,7 @@ SCENARIOS: Mapping[str, Scenario] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_training_runs_are_answered_as_recorded(name: str) -> None:
     scenario, steps, listed = (

@@ -165,6 +165,7 @@ def test_a_hub_that_is_away_keeps_nobody_from_the_page(running: Running) -> None
     wait_until(lambda: page(f"http://{ip}:8888/lab") is not None, what="the page")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "is_watch"),
     [("True", True), ("1", True), ("", True), ("false", False), ("0", False)],

@@ -9,6 +9,7 @@ from tests.services.process import port_of, reserve_port
 from tests.services.redis import Redis
 
 
+@pytest.mark.slow
 def test_a_killed_postgres_comes_back_with_what_was_committed(
     own_postgres: Postgres,
 ) -> None:

@@ -137,6 +137,7 @@ def test_no_form_has_a_stock_sentence() -> None:
     assert [each for each in sorted(walked) if each.partition(": ")[2] in STOCK] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     [

@@ -24,6 +24,7 @@ def _seconds_once(body: str) -> float:
     return process_time() - begun
 
 
+@pytest.mark.slow
 def test_a_name_that_stands_twice_among_very_many_is_found_at_once() -> None:
     many = json.dumps(dict.fromkeys(map(str, range(NAMES)), 0))[:-1]
     few = json.dumps(dict.fromkeys(map(str, range(NAMES // 10)), 0))[:-1]

@@ -88,6 +88,7 @@ def agree(run: Run) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_made_room_and_ran_again_keeps_both_attempts(
     watched: Watched, running: Run
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_run_that_made_room_and_ran_again_keeps_both_attempts(
     assert agree(running)
 
 
+@pytest.mark.slow
 def test_an_attempt_that_ended_while_nobody_looked_is_kept_as_well(
     watched: Watched, running: Run
 ) -> None:
@@ -365,6 +367,7 @@ def test_of_very_many_attempts_the_page_tells_of_the_last(
     assert len(told) == MOST_ATTEMPTS + 3
 
 
+@pytest.mark.slow
 def test_looking_again_at_a_run_with_a_past_costs_one_query_more(
     watched: Watched, running: Run
 ) -> None:

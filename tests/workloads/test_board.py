@@ -72,6 +72,7 @@ def busy(watched: Watched) -> Watched:
     return watched
 
 
+@pytest.mark.slow
 def test_what_runs_comes_first_and_what_waits_says_where_it_stands(
     busy: Watched,
 ) -> None:
@@ -105,6 +106,7 @@ def test_what_runs_comes_first_and_what_waits_says_where_it_stands(
     assert board(busy).held == 2
 
 
+@pytest.mark.slow
 def test_a_job_that_ends_is_over_and_the_next_one_runs(busy: Watched) -> None:
     with watching(busy.kubernetes):
         wait_until(is_read, what="everything to be listed")
@@ -149,6 +151,7 @@ def test_pods_without_a_job_are_told_too(watched: Watched) -> None:
         assert found.why.what == "It runs."
 
 
+@pytest.mark.slow
 def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(
     busy: Watched,
 ) -> None:
@@ -178,6 +181,7 @@ def test_who_may_read_a_log_is_led_to_it_and_only_the_team_to_its_other_steps(
     assert step(Action.SHOW_LOGS, may_stop=False, may_ask=False) is None
 
 
+@pytest.mark.slow
 def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(
     busy: Watched,
 ) -> None:
@@ -210,6 +214,7 @@ def test_until_everything_was_read_and_while_the_cluster_is_silent_it_says_so(
     assert "has not read" in page.get(f"/teams/{busy.team.slug}/work").content.decode()
 
 
+@pytest.mark.slow
 def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(
     busy: Watched,
 ) -> None:
@@ -266,6 +271,7 @@ def test_a_view_takes_five_queries_after_a_change_and_three_without_one(
             assert len(work_of_team(busy.team, by=busy.ada, now=now).work) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [5, 50])
 def test_page_and_api_take_as_many_queries_however_many_jobs_there_are(
     watched: Watched, count: int, django_assert_num_queries: Any
@@ -300,6 +306,7 @@ def test_a_team_on_no_cluster_is_told_what_will_stand_there(db: None) -> None:
     assert "On no cluster yet" in page.get(f"/teams/{team.slug}/work").content.decode()
 
 
+@pytest.mark.slow
 def test_what_is_left_unread_of_other_teams_changes_no_answer(
     busy: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

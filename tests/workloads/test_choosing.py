@@ -364,6 +364,7 @@ def test_cards_stand_in_the_order_of_their_answers(
     assert [*cards(tenancy)] == ["one", "four", "cpu"]
 
 
+@pytest.mark.slow
 def test_the_page_shows_cards_to_members_alone(
     lead: User, ada: User, tenancy: Tenancy
 ) -> None:
@@ -438,6 +439,7 @@ def test_a_development_container_is_of_a_profile_that_people_can_choose(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [5, 40])
 def test_the_cards_ask_as_often_for_many_profiles_as_for_few(
     lead: User, ada: User, tenancy: Tenancy, many: int

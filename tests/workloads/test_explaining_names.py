@@ -207,6 +207,7 @@ def test_every_explanation_is_whole_and_tells_no_name_that_the_reader_may_not_se
     assert UID not in repr(found)
 
 
+@pytest.mark.slow
 @given(FACTS)
 def test_a_reader_who_sees_all_gets_the_same_answer(facts: Facts) -> None:
     """Rights change names only, never the reason: but a job that blocks the line is stopped by who may see it."""

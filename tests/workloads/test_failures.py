@@ -437,6 +437,7 @@ def end_with(watched: Watched, *lines: str, code: int = 1) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_says_why_and_where_that_is_put_right(
     watched: Watched,
 ) -> None:
@@ -472,6 +473,7 @@ def test_a_run_that_failed_at_once_was_not_interrupted_before(watched: Watched) 
     assert run.last_attempt == attempt
 
 
+@pytest.mark.slow
 def test_what_torchrun_writes_last_hides_no_cause_as_the_log_is_kept(
     watched: Watched,
 ) -> None:
@@ -483,6 +485,7 @@ def test_what_torchrun_writes_last_hides_no_cause_as_the_log_is_kept(
     assert "20.00 GiB" in run.message
 
 
+@pytest.mark.slow
 def test_a_log_that_says_less_than_the_pods_changes_nothing(watched: Watched) -> None:
     run = end_with(watched, "ModuleNotFoundError: No module named 'einops'")
     said = run.message

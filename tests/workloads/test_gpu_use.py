@@ -173,6 +173,7 @@ def told(watched: Watched, run: Run) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_without_a_prometheus_it_says_that_it_does_not_know(
     watched: Watched, running: Run
 ) -> None:
@@ -189,6 +190,7 @@ def test_without_a_prometheus_it_says_that_it_does_not_know(
     )
 
 
+@pytest.mark.slow
 def test_busy_gpus_are_told_with_their_share(watched: Watched, running: Run) -> None:
     measured(watched)
     assert "has not measured its GPUs yet" in told(watched, running)["words"]
@@ -201,6 +203,7 @@ def test_busy_gpus_are_told_with_their_share(watched: Watched, running: Run) -> 
     }
 
 
+@pytest.mark.slow
 def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     watched: Watched, running: Run
 ) -> None:
@@ -229,6 +232,7 @@ def test_idle_gpus_are_told_since_when_on_page_and_list_until_they_compute(
     )
 
 
+@pytest.mark.slow
 def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(
     watched: Watched, running: Run
 ) -> None:
@@ -284,6 +288,7 @@ def test_a_run_that_runs_again_is_not_idle_since_before_that(
     assert GpuUse.objects.get().idle_since == again
 
 
+@pytest.mark.slow
 def test_a_prometheus_that_is_silent_leaves_what_was_known_until_it_is_old(
     watched: Watched, running: Run
 ) -> None:
@@ -306,6 +311,7 @@ def test_a_run_that_is_over_holds_nothing(watched: Watched, running: Run) -> Non
     assert told(watched, running) is None
 
 
+@pytest.mark.slow
 def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     copied: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,6 +365,7 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     assert "Held but not busy" in row()
 
 
+@pytest.mark.slow
 def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
     measured(copied)
     copied.job("by-hand", pods=2)
@@ -470,6 +477,7 @@ def running_pods(watched: Watched, job: str) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_notebook_whose_gpus_compute_is_not_idle_and_its_warning_is_taken_back(
     copied: Watched,
 ) -> None:
@@ -512,6 +520,7 @@ def test_one_busy_gpu_among_many_counts_as_use(copied: Watched) -> None:
     assert server.gpu_busy_at == now
 
 
+@pytest.mark.slow
 def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(
     copied: Watched,
 ) -> None:
@@ -590,6 +599,7 @@ def test_a_round_that_ends_after_a_later_one_changes_nothing_of_a_notebook(
     )
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_of_one_cluster_ends_no_others_round(
     copied: Watched, running: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,6 +186,7 @@ def sums() -> Sums:
     return GpuUse.objects.get().sums
 
 
+@pytest.mark.slow
 def test_a_gap_counts_as_not_measured(watched: Watched, running: Run) -> None:
     start = began(running, timezone.now() - HOUR)
     look(watched, running, start, 1)
@@ -205,6 +206,7 @@ def test_a_round_that_ends_late_adds_nothing(watched: Watched, running: Run) -> 
     assert sums().measured_seconds == 120
 
 
+@pytest.mark.slow
 def test_two_attempts_count_together_and_the_time_between_them_does_not(
     watched: Watched, running: Run
 ) -> None:
@@ -264,6 +266,7 @@ def told(watched: Watched, run: Run) -> dict[str, Any]:
 WORDS = "38 % busy on average, at most 14 of 80 GB of memory on each"
 
 
+@pytest.mark.slow
 def test_while_it_runs_and_after_its_end_page_api_and_mail_tell_it(
     watched: Watched, running: Run
 ) -> None:
@@ -298,6 +301,7 @@ def test_while_it_runs_and_after_its_end_page_api_and_mail_tell_it(
     assert facts["GPU use"] == WORDS
 
 
+@pytest.mark.slow
 def test_without_a_metric_of_memory_only_the_share_is_claimed(
     watched: Watched, running: Run
 ) -> None:
@@ -307,6 +311,7 @@ def test_without_a_metric_of_memory_only_the_share_is_claimed(
     assert (found["mean_share"], found["peak_memory_gb"]) == (0.375, None)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_slice_is_told_against_the_slice(
     watched: Watched, running: Run
 ) -> None:
@@ -320,6 +325,7 @@ def test_a_run_on_a_slice_is_told_against_the_slice(
     )
 
 
+@pytest.mark.slow
 def test_without_a_prometheus_nothing_is_claimed_after_the_end(
     watched: Watched, running: Run
 ) -> None:
@@ -333,6 +339,7 @@ def test_without_a_prometheus_nothing_is_claimed_after_the_end(
     assert "GPU use" not in dict(ended_message(running, now=timezone.now()).facts)
 
 
+@pytest.mark.slow
 def test_the_client_shows_it_while_it_runs_and_after_its_end(
     watched: Watched, running: Run, signed: Signed
 ) -> None:

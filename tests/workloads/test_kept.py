@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from tests.workloads.known import objects
 from tests.workloads.test_explaining_recordings import FILES
 from workloads.grouping import pieces_of
@@ -43,6 +45,7 @@ POD: Mapping[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_whatever_was_recorded_is_read_from_its_copy_as_from_itself() -> None:
     found = [
         one

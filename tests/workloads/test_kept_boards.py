@@ -566,6 +566,7 @@ def objects(found: Any) -> Iterator[Object]:
             yield from objects(value)
 
 
+@pytest.mark.slow
 def test_what_the_portal_itself_knows_is_part_of_it(scene: Scene) -> None:
     def changed_by(change: Any) -> bool:
         scene.board()
@@ -705,6 +706,7 @@ def test_a_change_that_was_taken_back_leaves_the_revision(scene: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "found",
     [

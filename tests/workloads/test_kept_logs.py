@@ -66,6 +66,7 @@ def log_of(watched: Watched, run: Run, query: str = "") -> Any:
     return Caller(watched.ada).get(f"runs/{run.pk}/logs/{query}").json()
 
 
+@pytest.mark.slow
 def test_a_log_is_the_same_when_its_pod_is_gone(
     watched: Watched, finished: Run
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_log_is_the_same_when_its_pod_is_gone(
     assert [one["name"] for one in shown["kept_logs"]] == [before["pod"]]
 
 
+@pytest.mark.slow
 def test_who_follows_it_gets_what_is_kept_and_its_end(
     watched: Watched, finished: Run
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_stream_of_what_is_kept_ends_with_a_sentence() -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_that_is_stopped_keeps_what_it_had_written(watched: Watched) -> None:
     run = submit(watched)
     with watching(watched.kubernetes):
@@ -156,6 +159,7 @@ def test_one_without_a_time_limit_is_not_kept_before_it_ends(watched: Watched) -
     assert not KeptLog.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_read_keeps_no_run_from_being_stopped(
     watched: Watched,
 ) -> None:
@@ -171,6 +175,7 @@ def test_a_log_that_cannot_be_read_keeps_no_run_from_being_stopped(
     assert log_of(watched, run)["code"] == "log_gone"
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_away_is_asked_again(watched: Watched, finished: Run) -> None:
     watched.kubernetes.fail("/log$", status=503)
     keep_of_ended(now=later)
@@ -180,6 +185,7 @@ def test_a_cluster_that_is_away_is_asked_again(watched: Watched, finished: Run) 
     assert KeptLog.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_not_read_again(watched: Watched, finished: Run) -> None:
     keep_of_ended(now=later)
     watched.kubernetes.fail("/log$", status=503)
@@ -188,6 +194,7 @@ def test_what_is_kept_is_not_read_again(watched: Watched, finished: Run) -> None
     assert KeptLog.objects.get().kept_at == before
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_where_nothing_is_to_be(
     watched: Watched, finished: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +204,7 @@ def test_nothing_is_kept_where_nothing_is_to_be(
     assert log_of(watched, finished)["code"] == "log_gone"
 
 
+@pytest.mark.slow
 def test_who_may_read_no_log_reads_none_that_is_kept(
     watched: Watched, finished: Run
 ) -> None:
@@ -209,6 +217,7 @@ def test_who_may_read_no_log_reads_none_that_is_kept(
     assert auditor.get(where).status_code == 403
 
 
+@pytest.mark.slow
 def test_what_was_kept_for_its_days_is_forgotten(
     watched: Watched, finished: Run
 ) -> None:
@@ -284,6 +293,7 @@ def there_is(watched: Watched, name: str) -> bool:
     return watched.kubernetes.get(POD, name, watched.namespace) is not None
 
 
+@pytest.mark.slow
 def test_an_attempt_that_is_sent_back_keeps_what_its_pods_wrote_in_their_grace(
     watched: Watched, pushed_out: Run
 ) -> None:
@@ -321,6 +331,7 @@ def test_an_attempt_that_is_sent_back_keeps_what_its_pods_wrote_in_their_grace(
     assert "attempt=1" not in auditor.get(f"/runs/{run.pk}").text
 
 
+@pytest.mark.slow
 def test_a_log_that_went_with_its_pods_is_said_to_be_gone(
     watched: Watched, pushed_out: Run
 ) -> None:
@@ -351,6 +362,7 @@ def told_to_workers() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_clock_has_a_worker_keep_the_log_of_who_is_sent_back(
     watched: Watched, pushed_out: Run
 ) -> None:
@@ -361,6 +373,7 @@ def test_the_clock_has_a_worker_keep_the_log_of_who_is_sent_back(
     assert KeptLog.objects.exists()
 
 
+@pytest.mark.slow
 def test_what_is_sent_back_is_read_every_five_seconds_and_no_more_often(
     watched: Watched, pushed_out: Run
 ) -> None:
@@ -373,6 +386,7 @@ def test_what_is_sent_back_is_read_every_five_seconds_and_no_more_often(
         assert (KeptLog.objects.get().kept_at == at) is is_read_again
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_away_keeps_nobody_from_being_followed(
     watched: Watched, pushed_out: Run
 ) -> None:

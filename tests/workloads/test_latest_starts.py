@@ -211,6 +211,7 @@ def test_a_time_that_has_come_and_one_of_what_does_not_wait_its_turn_is_not_told
     assert why(gated, latest_start=NOW + HOUR).latest_at is None
 
 
+@pytest.mark.slow
 def test_runs_say_by_when_before_they_are_sent_and_while_they_wait(
     watched: Watched,
 ) -> None:

@@ -110,6 +110,7 @@ def test_the_other_queues_of_the_cohort_lend() -> None:
     assert lent_to("own", "c", lenders) == {(A100, GPU): 5, ("h100", GPU): 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [(), (0,), (1,), (1, 1), (8,), (3, 2, 1)])
 def test_it_is_what_kueue_counts_as_its_maximum_capacity(
     cluster: Cluster, ada: User, others: tuple[int, ...]
@@ -193,6 +194,7 @@ def test_the_preview_says_what_kueue_does(watched: Watched) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [(), (1,), (8,)])
 @pytest.mark.parametrize("resource", ["cpu", "memory"])
 def test_the_cpus_and_the_memory_of_a_queue_are_what_kueue_counts(

@@ -136,6 +136,7 @@ def test_a_platform_lead_reads_every_teams_while_they_are_one(team: Team) -> Non
     assert not is_held(right)
 
 
+@pytest.mark.slow
 def test_two_hundred_cost_as_many_queries_as_two(team: Team) -> None:
     def queries(many: int) -> int:
         people = [factories.person("", teams=[team]) for _ in range(many)]

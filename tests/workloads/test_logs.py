@@ -303,6 +303,7 @@ def test_what_was_written_comes_then_what_is_written_then_the_end(make: Make) ->
     run(story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytes_", [0, 1, 41, 5_000, 30_000])
 def test_a_connection_that_breaks_goes_on_without_loss_or_repetition(
     make: Make, bytes_: int
@@ -508,6 +509,7 @@ def test_two_hundred_followers_cost_one_stream(make: Make) -> None:
     run(story)
 
 
+@pytest.mark.slow
 def test_who_comes_back_with_a_place_gets_exactly_what_follows_it(make: Make) -> None:
     pod = make(4_000)
     pod.runs(since=timedelta(seconds=9))

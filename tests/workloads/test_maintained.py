@@ -202,6 +202,7 @@ def test_the_answer_before_sending_says_what_a_maintenance_does(
     assert "and nothing new starts before. 2 of your 2" in start()["detail"]
 
 
+@pytest.mark.slow
 def test_queues_are_held_while_it_lasts_and_opened_again(watched: Watched) -> None:
     def policy() -> str:
         queue = watched.kubernetes.get(
@@ -235,6 +236,7 @@ def test_a_team_that_comes_back_during_it_finds_its_queue_held(
     assert (back.stop, back.desired.stop_policy) == ("None", "Hold")
 
 
+@pytest.mark.slow
 def test_a_run_is_stopped_for_it_and_starts_anew_when_it_is_over(
     watched: Watched,
 ) -> None:

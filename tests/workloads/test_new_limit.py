@@ -74,6 +74,7 @@ def test_a_limit_can_change_where_kubernetes_lets_that_of_a_job_change() -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "job"), [(ASKED, ""), (TOGETHER, "-worker-0")], ids=["job", "jobset"]
 )
@@ -99,6 +100,7 @@ def test_a_run_goes_on_with_another_limit(
     assert "of at most 1 h 30 min" in text
 
 
+@pytest.mark.slow
 def test_a_job_that_was_made_anew_with_its_first_limit_gets_the_one_of_its_run(
     watched: Watched,
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_cluster_that_refuses_it_ends_no_run_and_says_so_until_it_takes_it(
     assert "new time limit" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [None, 2**31 + 9], ids=["none", "too-large"])
 def test_a_limit_that_a_member_changes_on_the_cluster_is_put_back(
     watched: Watched, asked: int | None
@@ -282,6 +285,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("fields", "minutes", "code", "words"), REFUSED, ids=[each[2] for each in REFUSED]
@@ -319,6 +323,7 @@ def test_a_limit_that_cannot_be_is_refused_with_a_sentence(
     assert run.limit_changed_at is None
 
 
+@pytest.mark.slow
 def test_the_answer_says_what_changes_before_it_is_sent(watched: Watched) -> None:
     with watching(watched.kubernetes):
         run = started(watched)

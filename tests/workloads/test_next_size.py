@@ -250,6 +250,7 @@ def test_who_is_not_of_the_team_reads_it_without_a_link(
     assert not [one for one in found.walk() if "href" in one.attrs]
 
 
+@pytest.mark.slow
 def test_nothing_is_advised_where_it_does_not_follow(
     watched: Watched, ended: Run, slices: Flavor
 ) -> None:

@@ -240,6 +240,7 @@ def test_a_card_launches_what_was_chosen_once_and_leads_to_its_page(
     assert hub.options_of(server.name)["profile"] == f"a100--{tenancy.namespace}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "field", "said"),
     [
@@ -308,6 +309,7 @@ def test_a_cluster_without_a_hub_says_so_and_launches_nothing(
     assert "devcontainer.json" in buttons(shown)
 
 
+@pytest.mark.slow
 def test_the_page_begins_where_something_can_be_launched(
     tenancy: Tenancy, ada: User
 ) -> None:
@@ -378,6 +380,7 @@ def test_a_strangers_notebook_looks_like_none(
         assert stranger.post(f"/notebooks/{server.pk}/{act}").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_team_lead_stops_and_the_owner_starts_again_and_removes(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -534,6 +537,7 @@ def test_an_idle_notebook_says_what_it_costs_and_is_kept_with_a_reason_the_secon
     assert "It loads the data." in words(person.get(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "silent",
     [
@@ -575,6 +579,7 @@ def test_while_its_hub_is_silent_a_notebook_is_not_called_idle(
     assert told["idle_unknown_since"] == as_told(Hub.objects.get().followed_at)
 
 
+@pytest.mark.slow
 def test_a_platform_lead_exempts_a_notebook_and_ends_that_on_its_page_or_the_hubs(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:
@@ -668,6 +673,7 @@ def test_a_hub_that_is_away_is_said_where_it_matters(
     assert (told["hub_reachable"], told["state"]) == (False, "ready")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", list(StopReason))
 def test_every_end_has_a_sentence(
     tenancy: Tenancy, ada: User, hub: HubOfTests, reason: StopReason
@@ -727,6 +733,7 @@ def published(text: str, *, by: User) -> None:
     desk.publish(version.profile.slug, by=by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("successor", ["a200", ""])
 def test_a_stopped_notebook_of_a_retired_profile_offers_the_successor_or_the_other_profiles(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, successor: str
@@ -812,6 +819,7 @@ def test_the_api_launches_once_and_says_the_field_at_fault(
     assert Server.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_the_api_stops_starts_keeps_and_removes(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -930,6 +938,7 @@ def test_a_notebook_without_gpus_goes_on_and_nobody_says_that_it_costs() -> None
     assert limit_words(document) == "As long as you leave it."
 
 
+@pytest.mark.slow
 def test_a_card_answers_for_what_was_chosen(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:

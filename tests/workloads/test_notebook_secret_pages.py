@@ -51,6 +51,7 @@ def test_a_card_takes_them_and_the_notebooks_page_shows_their_names(
     assert NAMES in words(person.get(f"/notebooks/{server.pk}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("secrets", "said"),
     [
@@ -116,6 +117,7 @@ def stopped(tenancy: Tenancy, ada: User) -> Server:
     return worked_on(server)
 
 
+@pytest.mark.slow
 def test_a_stopped_notebook_starts_again_with_the_variables_that_its_page_has(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests
 ) -> None:

@@ -112,6 +112,7 @@ def counted(tenancy: Tenancy) -> tuple[int, int]:
     return a100.waiting, h100.waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("message", "gpus", "found"),
     [

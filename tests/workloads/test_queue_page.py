@@ -101,6 +101,7 @@ def lend(scene: Shared) -> None:
         scene.watched.kubernetes.patch(ref, name, None, body)
 
 
+@pytest.mark.slow
 def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(
     shared: Shared,
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_team_sees_its_own_jobs_by_name_and_the_others_as_sums(
     ]
 
 
+@pytest.mark.slow
 def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
     told = Caller(shared.watched.ada).get("queues/training/").json()
     [mine] = told["teams"]
@@ -164,6 +166,7 @@ def test_the_api_says_the_same_and_auditors_see_all(shared: Shared) -> None:
     assert Caller(auditor).get("queues/nowhere/").status_code == 404
 
 
+@pytest.mark.slow
 def test_it_takes_as_many_queries_however_many_jobs_there_are(
     shared: Shared, django_assert_max_num_queries: object
 ) -> None:
@@ -184,6 +187,7 @@ def test_it_takes_as_many_queries_however_many_jobs_there_are(
         assert shared.queues(ada).others.running > 50
 
 
+@pytest.mark.slow
 def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(
     shared: Shared,
 ) -> None:
@@ -194,6 +198,7 @@ def test_a_silent_cluster_says_since_when_and_one_that_was_not_read_says_so(
     assert "has not read this cluster yet" in shared.page(shared.watched.ada)
 
 
+@pytest.mark.slow
 def test_what_fits_is_not_told_while_nothing_starts(shared: Shared) -> None:
     ada, now = shared.watched.ada, timezone.now()
     assert "pod that fits now" in shared.page(ada)
@@ -206,6 +211,7 @@ def test_what_fits_is_not_told_while_nothing_starts(shared: Shared) -> None:
     assert "nothing new starts" in during
 
 
+@pytest.mark.slow
 def test_what_was_let_in_and_is_on_no_node_yet_does_not_have_its_gpus(
     shared: Shared,
 ) -> None:

@@ -306,6 +306,7 @@ def test_changes_of_a_run_that_begins_anew_are_previewed_and_taken(
     assert moved.status_code == 201
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED_CHANGES)
 def test_changes_that_cannot_be_are_refused_at_their_field(
     watched: Watched, name: str
@@ -356,6 +357,7 @@ def test_a_source_takes_the_place_of_a_script_and_another_template_keeps_what_it
     assert with_changes(kept, {}, BY_SLUG) == kept
 
 
+@pytest.mark.slow
 def test_the_form_of_a_run_changes_its_values_and_says_which(watched: Watched) -> None:
     ada = client(watched.ada)
     run = ended(submit(watched, KEPT))
@@ -385,6 +387,7 @@ def test_the_form_of_a_run_changes_its_values_and_says_which(watched: Watched) -
     assert f"Run {on.pk} goes on from these checkpoints already" in page(refused).words
 
 
+@pytest.mark.slow
 def test_its_page_offers_it_and_the_new_one_leads_back(watched: Watched) -> None:
     ada, word = client(watched.ada), "Rerun from checkpoint"
     run = submit(watched, KEPT)

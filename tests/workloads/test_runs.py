@@ -138,6 +138,7 @@ def test_a_run_of_which_a_part_is_refused_for_good_leaves_nothing_on_the_cluster
     assert there(watched, JOB, run.name) is None
 
 
+@pytest.mark.slow
 def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
     values = {**ASKED.values, "launcher": "none", "program": ("sleep", "2")}
     run = submit(watched, replace(ASKED, values=values))
@@ -159,6 +160,7 @@ def test_it_runs_ends_and_says_how_long_it_took(watched: Watched) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_that_waits_says_so_and_stops_before_it_runs(watched: Watched) -> None:
     first, second = submit(watched), submit(watched, key="two")
     with watching(watched.kubernetes):
@@ -193,6 +195,7 @@ def test_one_that_is_over_by_itself_is_not_stopped(watched: Watched) -> None:
         actions.stop(over.pk, by=watched.ada, now=now)
 
 
+@pytest.mark.slow
 def test_the_demand_counts_what_runs_and_what_waits_in_one_query(
     watched: Watched,
 ) -> None:
@@ -219,6 +222,7 @@ def test_the_demand_counts_what_runs_and_what_waits_in_one_query(
     assert below == {"scheduled-training": 2, "exploratory": 0, "best-effort": 0}
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_followed_keeps_no_other_from_being_followed(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +252,7 @@ def test_a_run_that_cannot_be_followed_keeps_no_other_from_being_followed(
         wait_until(reached, what="the other to run while this one fails")
 
 
+@pytest.mark.slow
 def test_one_that_somebody_deletes_on_the_cluster_is_gone(watched: Watched) -> None:
     run = submit(watched)
     with watching(watched.kubernetes):

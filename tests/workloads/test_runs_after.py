@@ -120,6 +120,7 @@ def test_it_is_sent_as_soon_as_the_other_one_has_finished(
     assert ending.end(first.pk, State.FINISHED, now=timezone.now()) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", NOT_FINISHED)
 def test_it_is_skipped_where_the_other_one_does_not_finish(
     tenancy: Tenancy, ada: User, state: State
@@ -176,6 +177,7 @@ def test_a_failure_skips_all_that_follows_and_each_says_what_it_waited_for(
     assert third.message == f"It waited for run {second.pk}, Evaluate: skipped."
 
 
+@pytest.mark.slow
 def test_a_hundred_in_a_row_end_together(tenancy: Tenancy, ada: User) -> None:
     first = last = factories.run(tenancy, ada)
     for _ in range(100):
@@ -218,6 +220,7 @@ def test_after_one_that_has_finished_it_is_sent_at_once(
     assert (run.state, run.after_id) == ("submitted", first.pk)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["failed", "stopped", "refused", "gone"])
 def test_after_one_that_did_not_finish_nothing_begins(
     tenancy: Tenancy, ada: User, state: str
@@ -339,6 +342,7 @@ def body(tenancy: Tenancy, **more: Any) -> dict[str, Any]:
     return {**kept, "tenancy": tenancy.pk, **more}
 
 
+@pytest.mark.slow
 def test_over_the_api_it_is_submitted_read_listed_and_stopped(
     tenancy: Tenancy, ada: User
 ) -> None:
@@ -373,6 +377,7 @@ def test_the_preview_says_that_it_begins_then_and_promises_no_start(
     assert "begins when" not in at_once["start"]["sentence"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["runs/", "runs/preview/"])
 def test_over_the_api_a_run_that_cannot_be_waited_for_is_a_problem_of_its_field(
     tenancy: Tenancy, ada: User, path: str
@@ -400,6 +405,7 @@ def test_over_the_api_a_run_that_cannot_be_waited_for_is_a_problem_of_its_field(
             assert (problem["field"], problem["code"]) == ("after", code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, "1", 1.5, True])
 def test_only_a_number_names_the_run_to_wait_for(
     tenancy: Tenancy, ada: User, number: object

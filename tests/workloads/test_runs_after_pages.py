@@ -38,6 +38,7 @@ def client(user: User) -> Client:
     return found
 
 
+@pytest.mark.slow
 def test_the_form_offers_what_goes_on_and_submits_what_is_chosen(
     tenancy: Tenancy, ada: User
 ) -> None:
@@ -61,6 +62,7 @@ def test_the_form_offers_what_goes_on_and_submits_what_is_chosen(
     assert "Begins after" not in browser.get(where).content.decode()
 
 
+@pytest.mark.slow
 def test_a_link_chooses_the_run_to_wait_for_and_one_of_others_chooses_none(
     tenancy: Tenancy, ada: User
 ) -> None:

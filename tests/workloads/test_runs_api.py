@@ -171,6 +171,7 @@ def test_the_preview_says_whether_it_waits_and_where_to_ask_for_more(
     assert "gpus=6" in problem["ask"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_run_is_a_problem_with_its_field(
     watched: Watched, name: str
@@ -200,6 +201,7 @@ def test_a_place_that_is_left_or_not_set_up_is_a_conflict(watched: Watched) -> N
         assert (refused.status_code, refused.json()["code"]) == (409, "not_set_up")
 
 
+@pytest.mark.slow
 def test_the_last_lines_of_a_log_and_those_behind_a_place(
     watched: Watched, running: Run
 ) -> None:
@@ -267,6 +269,7 @@ def test_one_that_ended_before_a_pod_began_never_had_a_log(watched: Watched) -> 
     assert words in followed
 
 
+@pytest.mark.slow
 def test_a_log_is_followed_as_server_sent_events(
     watched: Watched, running: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +323,7 @@ def test_a_log_is_followed_as_server_sent_events(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["token", "session"])
 def test_a_followed_log_ends_with_the_token_or_session_that_it_was_opened_with(
     watched: Watched, running: Run, monkeypatch: pytest.MonkeyPatch, by: str
@@ -403,6 +407,7 @@ def end_pods(watched: Watched, run: Run) -> None:
     watched.kubernetes.write("PATCH", where, {"status": status})
 
 
+@pytest.mark.slow
 def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(
     watched: Watched,
 ) -> None:
@@ -448,6 +453,7 @@ def test_lists_are_filtered_and_cost_the_same_with_five_runs_and_two_hundred(
     assert len(found("")) == 100
 
 
+@pytest.mark.slow
 def test_a_list_tells_why_of_each_that_is_not_over_where_that_is_asked_for(
     watched: Watched, running: Run
 ) -> None:
@@ -477,6 +483,7 @@ def test_a_list_tells_why_of_each_that_is_not_over_where_that_is_asked_for(
     assert listed("why=true")[1] <= few
 
 
+@pytest.mark.slow
 def test_strangers_see_nothing_and_auditors_everything_but_logs(
     watched: Watched, running: Run
 ) -> None:

@@ -133,6 +133,7 @@ def test_without_javascript_it_is_checked_then_submitted_once(watched: Watched) 
     }
 
 
+@pytest.mark.slow
 def test_whoever_goes_back_to_the_form_sees_that_the_run_was_sent(
     watched: Watched,
 ) -> None:
@@ -185,6 +186,7 @@ WRONG: Mapping[str, tuple[dict[str, str], str, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_refused_stands_at_its_field_and_what_was_typed_stays(
     watched: Watched, name: str
@@ -219,6 +221,7 @@ def test_the_answer_comes_while_typing_and_says_what_is_missing(
     assert not Run.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -266,6 +269,7 @@ def test_the_answer_lists_what_is_empty_before_anything_is_wrong(
     assert "as soon as this is clear" not in shown
 
 
+@pytest.mark.slow
 def test_the_answer_says_that_held_gpus_are_paid_for_whether_it_runs_or_not(
     watched: Watched,
 ) -> None:
@@ -308,6 +312,7 @@ def test_a_bad_image_is_refused_with_how_one_is_written(watched: Watched) -> Non
     assert "without https:// and spaces" in shown
 
 
+@pytest.mark.slow
 def test_a_run_says_where_it_is_and_who_may_do_what(watched: Watched) -> None:
     run = submit(watched)
     priya = factories.person("Priya Raman", Role.PLATFORM_LEAD)
@@ -411,6 +416,7 @@ def test_one_whose_source_was_not_fetched_leads_to_where_it_is_corrected(
     assert link not in client(auditor).get(f"/runs/{run.pk}").content.decode()
 
 
+@pytest.mark.slow
 def test_one_on_gpus_that_are_no_longer_held_says_when_it_is_stopped(
     watched: Watched,
 ) -> None:
@@ -471,6 +477,7 @@ def test_it_is_submitted_again_once_and_can_be_changed_first(watched: Watched) -
     )
 
 
+@pytest.mark.slow
 def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(
     watched: Watched,
 ) -> None:
@@ -701,6 +708,7 @@ def test_what_is_refused_has_no_manifest_to_download(watched: Watched) -> None:
         assert "Content-Disposition" not in answer
 
 
+@pytest.mark.slow
 def test_the_list_is_paged_and_the_work_leads_to_runs(watched: Watched) -> None:
     ada, where = client(watched.ada), f"/teams/{watched.team.slug}/runs"
     assert "No run yet" in ada.get(where).content.decode()
@@ -749,6 +757,7 @@ def test_a_run_that_runs_says_until_when_its_time_limit_lets_it(
     )
 
 
+@pytest.mark.slow
 def test_looking_again_costs_few_queries_however_much_runs(watched: Watched) -> None:
     run = submit(watched)
     with watching(watched.kubernetes):

@@ -201,6 +201,7 @@ def test_what_a_secret_lacks_is_told_in_a_sentence(message: str, words: str) -> 
     assert found.step.action is Action.CHANGE_RUN
 
 
+@pytest.mark.slow
 def test_a_run_without_its_secret_says_so_and_starts_once_it_is_there(
     watched: Watched,
 ) -> None:

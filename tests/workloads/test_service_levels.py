@@ -576,6 +576,7 @@ def test_leads_are_told_once_when_a_budget_goes_too_fast_and_once_when_it_is_gon
     assert told.all().count() == 3
 
 
+@pytest.mark.slow
 def test_leads_are_told_once_of_a_slow_service_until_it_was_in_time_for_a_day(
     served: Watched,
 ) -> None:
@@ -892,6 +893,7 @@ def followed(person: User, where: str) -> str:
     return str(browser.get(where).headers.get("Location", ""))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_endpoint_leads_to_its_service_level_and_back() -> None:
     made = scene()

@@ -252,6 +252,7 @@ def by_hand(watched: Watched, name: str, slices: int, *, kind: str = "Pod") -> N
     )
 
 
+@pytest.mark.slow
 def test_slices_of_pods_and_jobs_made_by_hand_are_told_on_the_page_by_the_api_and_stopped(
     cut: Watched,
 ) -> None:

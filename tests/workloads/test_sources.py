@@ -172,6 +172,7 @@ def test_what_a_git_of_this_machine_says_is_understood(
     assert found.what == sentence.replace("{url}", where)
 
 
+@pytest.mark.slow
 def test_a_run_and_its_page_name_the_ref_that_does_not_exist(watched: Watched) -> None:
     source = {"url": URL, "revision": "no-such-ref"}
     run = submit(watched, replace(ASKED, script=None, repository=source))

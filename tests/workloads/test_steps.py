@@ -58,6 +58,7 @@ def until_explained(run: Run, said: str) -> None:
     wait_until(is_said, what=said, seconds=30)
 
 
+@pytest.mark.slow
 def test_free_gpus_of_another_kind_are_one_click_away(
     watched: Watched, waiting: Run
 ) -> None:
@@ -84,6 +85,7 @@ def test_free_gpus_of_another_kind_are_one_click_away(
         )
 
 
+@pytest.mark.slow
 def test_pages_call_a_run_by_its_name_and_what_it_is_on_the_cluster_second(
     watched: Watched, waiting: Run
 ) -> None:
@@ -102,6 +104,7 @@ def test_pages_call_a_run_by_its_name_and_what_it_is_on_the_cluster_second(
         )
 
 
+@pytest.mark.slow
 def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
     watched: Watched, waiting: Run
 ) -> None:
@@ -115,6 +118,7 @@ def test_who_holds_no_more_is_led_to_the_form_for_more_and_strangers_are_not(
     assert "Ask for 2 more" not in links(lead, f"/teams/{watched.team.slug}/work")
 
 
+@pytest.mark.slow
 def test_a_run_that_made_room_for_another_is_told_so_on_its_page_and_in_its_log(
     watched: Watched,
 ) -> None:

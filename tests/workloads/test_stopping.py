@@ -120,6 +120,7 @@ def test_a_silent_cluster_is_said_to_be_silent(watched: Watched, made: Target) -
         stop(watched, made)
 
 
+@pytest.mark.slow
 def test_page_and_api_stop_what_their_line_names(
     watched: Watched, made: Target, client: Client
 ) -> None:

@@ -46,6 +46,7 @@ def mails() -> list[Notice]:
     return list(Notice.objects.filter(kind=NoticeKind.RUN_ENDED).order_by("pk"))
 
 
+@pytest.mark.slow
 def test_a_failure_is_told_once_its_log_says_why(
     watched: Watched, settings: Any
 ) -> None:

@@ -230,6 +230,7 @@ def test_the_api_points_to_every_place_that_is_wrong(lead: User) -> None:
     assert not TemplateVersion.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_file_of_templates_goes_out_and_in_again_all_or_none(
     lead: User, page: Client
 ) -> None:
@@ -288,6 +289,7 @@ def test_an_image_that_nobody_may_use_is_no_templates(
         keep(lead)
 
 
+@pytest.mark.slow
 def test_the_page_begins_from_a_shape_keeps_and_goes_back(
     lead: User, page: Client
 ) -> None:

@@ -158,6 +158,7 @@ def limited(run: Run, seconds: int) -> None:
     run.save(update_fields=["manifests", "limit_seconds", "limit_on_cluster"])
 
 
+@pytest.mark.slow
 def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(
     watched: Watched,
 ) -> None:
@@ -185,6 +186,7 @@ def test_a_run_on_several_nodes_that_reaches_its_time_limit_says_so_everywhere(
     assert (found["state"], found["message"]) == ("failed", run.message)
 
 
+@pytest.mark.slow
 def test_a_run_whose_image_never_came_has_neither_a_start_nor_a_cost_at_its_limit(
     watched: Watched,
 ) -> None:
@@ -218,6 +220,7 @@ LOST: dict[str, Any] = {"terminated": {"reason": "ContainerStatusUnknown"}}
 CRASHED: dict[str, Any] = {"terminated": {"reason": "Error", "exitCode": 1}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("held_up", "phase", "state", "ready", "has_run"),
     [

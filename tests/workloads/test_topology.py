@@ -223,6 +223,7 @@ def test_a_flavor_without_a_topology_refuses_and_its_form_offers_none(
     )
 
 
+@pytest.mark.slow
 def test_the_form_offers_the_levels_and_the_page_says_which(racks: Watched) -> None:
     ada, where = client(racks.ada), address(racks, template="pytorch")
     opened = ada.get(where)
@@ -450,6 +451,7 @@ def of_nodes(count: int, *, required: bool = True) -> Submission:
     )
 
 
+@pytest.mark.slow
 def test_its_pods_run_in_one_rack_and_what_no_rack_holds_says_so(
     three_nodes: Watched,
 ) -> None:

@@ -256,6 +256,7 @@ def test_two_gangs_share_what_the_team_holds_one_after_the_other(gangs: Gangs) -
     assert queue["status"]["allocated"].get(GPU, "0") == "0"
 
 
+@pytest.mark.slow
 def test_gpus_that_a_gang_was_promised_are_offered_to_nobody(gangs: Gangs) -> None:
     Flavor.objects.update(
         node_taints=[]
@@ -305,6 +306,7 @@ def test_a_run_that_outlives_what_is_held_is_stopped_on_its_date(gangs: Gangs) -
         until(run, "gone")
 
 
+@pytest.mark.slow
 def test_the_queue_page_tells_who_runs_and_who_waits(
     gangs: Gangs, client: Client
 ) -> None:
@@ -325,6 +327,7 @@ def test_the_queue_page_tells_who_runs_and_who_waits(
     assert second.name in page
 
 
+@pytest.mark.slow
 def test_what_somebody_made_by_kubectl_is_told_and_stopped_in_the_portal(
     gangs: Gangs,
 ) -> None:
@@ -372,6 +375,7 @@ def test_only_the_gang_for_volcano_is_offered_and_the_others_say_why(
     assert "The queues of this cluster are Volcano's" in refused.content.decode()
 
 
+@pytest.mark.slow
 def test_the_gang_on_one_node_is_its_single_node_run(gangs: Gangs) -> None:
     with watching(gangs.kubernetes):
         wait_until(is_read, what="everything to be listed")

@@ -16,6 +16,7 @@ from workloads.watching import feeds, watcher
 from workloads.watching.kept import KINDS
 
 
+@pytest.mark.slow
 def test_what_is_there_is_copied_and_what_happens_follows(watched: Watched) -> None:
     watched.job("first")
     with watching(watched.kubernetes):
@@ -47,6 +48,7 @@ def test_work_in_nobodys_namespace_is_not_copied(watched: Watched) -> None:
         assert set(watched.copies("Job")) == {"ours"}
 
 
+@pytest.mark.slow
 def test_a_version_that_was_forgotten_is_listed_anew_and_what_is_gone_goes(
     watched: Watched,
 ) -> None:
@@ -98,6 +100,7 @@ def test_a_team_that_comes_later_is_read_at_once_in_a_watch_that_goes_on(
         )
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_is_silent_since_then_and_no_longer_once_it_does(
     watched: Watched,
 ) -> None:
@@ -134,6 +137,7 @@ def test_a_cluster_without_the_right_to_watch_says_so(watched: Watched) -> None:
         assert "forbidden" in rows.get().message
 
 
+@pytest.mark.slow
 def test_of_two_watchers_one_keeps_a_feed_and_the_other_takes_over(
     watched: Watched,
 ) -> None:
