@@ -47,6 +47,7 @@ OPTIONS: Mapping[str, str] = {
         for name in (
             "image",
             "gpus",
+            "machines",
             "nodes",
             "flavor",
             "template",

@@ -138,15 +138,16 @@ def _amount(
     held: dict[str, Any], *, gpus: int | None, machines: int | None
 ) -> dict[str, Any]:
     """How many go back, as the portal takes it; empty for all. Raises UsageError where it cannot be counted so."""
+    is_reserved = held["offering"] == "reservation" and held["begun_at"] is not None
     if gpus is not None and not _is_pool(held):
-        raise click.UsageError(
-            "--gpus is for GPUs that are held: this ends as a whole."
+        instead = (
+            "say --machines of a reservation" if is_reserved else "this ends as a whole"
         )
-    if machines is None:
-        return {} if gpus is None else {"gpus": gpus}
-    if held["offering"] != "reservation" or held["begun_at"] is None:
+        raise click.UsageError(f"--gpus is for GPUs that are held: {instead}.")
+    if machines is not None and not is_reserved:
         raise click.UsageError("--machines is for machines that are reserved.")
-    return {"machines": machines}
+    amounts = {"gpus": gpus, "machines": machines}
+    return {unit: count for unit, count in amounts.items() if count is not None}
 
 
 def _effect(

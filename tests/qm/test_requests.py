@@ -693,6 +693,19 @@ def test_what_is_counted_otherwise_is_refused_before_anything_is_sent(
     assert option in done.stderr
 
 
+def test_too_many_machines_are_refused_at_their_option(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    reserved = {**GRANTED, "allocation": RESERVED}
+    portal.answers["GET requests/17/"] = [Answer(body=reserved)]
+    lacking = "4 cannot be given back: 3 are held."
+    portal.answers[PREVIEW] = [
+        problem(409, "not_held", lacking, ("/machines", lacking))
+    ]
+    done = terminal("give-back", "17", "--machines", "4", "--dry-run")
+    assert (done.exit_code, done.stderr) == (3, f"--machines: {lacking}\n")
+
+
 @pytest.mark.parametrize(
     ("command", "path", "told"),
     [
