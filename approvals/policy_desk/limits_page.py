@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TypedDict
 
 from allocations.budgets import money
+from allocations.models import Budget
 from approvals.decisions.route_words import upper
 from approvals.judging.inputs import policy_in_force
 from policy import words
@@ -77,6 +78,7 @@ def rules(numbers: Thresholds) -> list[Fact]:
         "counts as used" if numbers.automatic_when_unmeasured else "goes to people"
     )
     lines = [
+        ("Offering", "self-service in the catalogue"),
         ("GPUs in one request", f"up to {numbers.automatic_gpus}"),
         (
             "GPU-hours in one request",
@@ -88,7 +90,12 @@ def rules(numbers: Thresholds) -> list[Fact]:
             f"Within {numbers.window_days} days",
             f"up to {gpus(numbers.window_gpus_team)} of a team{person} were automatic",
         ),
+        (
+            "Booked for the same time",
+            f"up to {gpus(numbers.window_gpus_team)} of a team were automatic",
+        ),
         (f"Money within {numbers.window_days} days", _window_usd(numbers)),
+        ("Cost centre", _unconfirmed(numbers)),
         ("Environment", " or ".join(numbers.automatic_environments) or "none"),
         ("Undoing it", f"takes up to {numbers.reversible_minutes} minutes"),
         (
@@ -98,7 +105,7 @@ def rules(numbers: Thresholds) -> list[Fact]:
                 f"before that it {unmeasured}"
             ),
         ),
-        ("Budget", "enough is left in every month it touches"),
+        ("Budget", "enough is left in every month it touches" + _soft(numbers)),
         ("Free", "enough of that kind are free now" + _kept(numbers)),
     ]
     return [{"label": label, "text": text} for label, text in lines]
@@ -149,6 +156,23 @@ def _window_usd(numbers: Thresholds) -> str:
         if most is not None
     ]
     return f"up to {', '.join(parts)} were automatic" if parts else "any amount"
+
+
+def _unconfirmed(numbers: Thresholds) -> str:
+    most = numbers.unconfirmed_usd
+    if not most:
+        return "confirmed, where it costs anything"
+    return f"confirmed, or up to {usd(most)} within {numbers.window_days} days"
+
+
+def _soft(numbers: Thresholds) -> str:
+    if numbers.automatic_beyond_soft_budget:
+        return ""
+    usual = Budget._meta.get_field("soft_percent").default
+    return (
+        f", and no more than {usual} % of a month is set aside with it, unless its "
+        "budget says another percentage"
+    )
 
 
 def _kept(numbers: Thresholds) -> str:

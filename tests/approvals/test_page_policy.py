@@ -1,11 +1,12 @@
 """The policy page says the numbers that decide, and judges its examples by the same function."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 from django.test import Client
 from django.utils import timezone
 
-from approvals.policy_desk.limits_page import context
+from approvals.policy_desk.limits_page import context, rules
 from policy.document import (
     LEADS,
     Override,
@@ -33,6 +34,31 @@ def test_everybody_reads_the_numbers_in_force(client: Client, scene: Scene) -> N
         "Over 90 days",
     ):
         assert words in said
+
+
+def test_no_rule_that_sends_an_ask_to_people_is_left_out(scene: Scene) -> None:
+    assert facts(Thresholds()) >= {
+        ("Offering", "self-service in the catalogue"),
+        ("Booked for the same time", "up to 6 GPUs of a team were automatic"),
+        ("Cost centre", "confirmed, where it costs anything"),
+        (
+            "Budget",
+            (
+                "enough is left in every month it touches, and no more than 80 % of a month is set aside with it, "
+                "unless its budget says another percentage"
+            ),
+        ),
+    }
+    lax = Thresholds(unconfirmed_usd=Decimal(200), automatic_beyond_soft_budget=True)
+    assert facts(lax) >= {
+        ("Cost centre", "confirmed, or up to $200 within 7 days"),
+        ("Budget", "enough is left in every month it touches"),
+    }
+
+
+def facts(numbers: Thresholds) -> set[tuple[str, str]]:
+    """The rules of the page."""
+    return {(each["label"], each["text"]) for each in rules(numbers)}
 
 
 def test_the_examples_have_every_answer(scene: Scene) -> None:
