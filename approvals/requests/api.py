@@ -33,6 +33,7 @@ from approvals.requests.pointers import pointing
 from approvals.requests.preview import preview_of
 from approvals.requests.queries import ApprovalQuery, RequestQuery
 from approvals.requests.serializers import (
+    SHORT_FORM,
     ApproveSerializer,
     AskSerializer,
     CommentSerializer,
@@ -163,7 +164,8 @@ class RequestEndpoint(mixins.ListModelMixin, Endpoint):
         """Change one's own request while it waits: it is judged anew, and earlier votes are void."""
         version, said = seen_version(call), self.body(EditSerializer)
         found = self.get_object()
-        with pointing(call, has_short_form=False):
+        is_short = any(name in call.data for name in SHORT_FORM)
+        with pointing(call, has_short_form=is_short):
             wanted = resolve(
                 found.offering,
                 found.spec | said.get("spec", {}),

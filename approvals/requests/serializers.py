@@ -458,14 +458,13 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         return may_decide(request, user, now=timezone.now())
 
 
+SHORT_FORM = ("flavor", "gpus", "purpose")
 NEEDED = ErrorDetail("This is needed.", "required")
 
 
-class AskSerializer(StrictSerializer):
-    """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
+class SpecSerializer(StrictSerializer):
+    """What is asked for: the spec of the offering, or in short GPUs with `flavor`, `gpus` and `purpose`."""
 
-    team = Text(max_length=40)
-    offering = Choice(choices=CHOICES, required=False, help_text="gpus when left out.")
     spec = serializers.DictField(
         required=False, help_text="The fields of the offering; see /api/v1/offerings/."
     )
@@ -476,6 +475,33 @@ class AskSerializer(StrictSerializer):
     )
     gpus = Gpus(required=False)
     purpose = Choice(choices=Request.Purpose.choices, required=False)
+
+    def validate_flavor(self, value: str) -> str:
+        """A cluster and a name."""
+        cluster, slash, name = value.partition("/")
+        if not (cluster and slash and name):
+            raise serializers.ValidationError(
+                "Write it as cluster/flavor.", code="bad_flavor"
+            )
+        return value
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either the short form or a spec, which then has what was said in short."""
+        short = [name for name in SHORT_FORM if name in attrs]
+        if "spec" in attrs and short:
+            raise serializers.ValidationError(
+                {short[0]: "Say it inside spec, or leave spec out."}
+            )
+        if short:
+            attrs["spec"] = {name: attrs.pop(name) for name in short}
+        return attrs
+
+
+class AskSerializer(SpecSerializer):
+    """What is asked for: an offering with its spec, or in short GPUs with `flavor`, `gpus` and `purpose`."""
+
+    team = Text(max_length=40)
+    offering = Choice(choices=CHOICES, required=False, help_text="gpus when left out.")
     namespace = Text(
         max_length=63,
         required=False,
@@ -491,38 +517,23 @@ class AskSerializer(StrictSerializer):
         required=False, allow_blank=True, help_text="Needed when people decide."
     )
 
-    def validate_flavor(self, value: str) -> str:
-        """A cluster and a name."""
-        cluster, slash, name = value.partition("/")
-        if not (cluster and slash and name):
-            raise serializers.ValidationError(
-                "Write it as cluster/flavor.", code="bad_flavor"
-            )
-        return value
-
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Either the short form or a spec."""
-        short = [name for name in ("flavor", "gpus", "purpose") if name in attrs]
-        if "spec" in attrs and short:
-            raise serializers.ValidationError(
-                {short[0]: "Say it inside spec, or leave spec out."}
-            )
-        if "spec" not in attrs:
-            if attrs.get("offering", "gpus") != "gpus" and not short:
+        """With the spec of an offering, or with the kind and the number of GPUs."""
+        is_short = "spec" not in attrs
+        attrs = super().validate(attrs)
+        spec = attrs.get("spec", {})
+        if is_short:
+            if attrs.get("offering", "gpus") != "gpus" and not spec:
                 raise serializers.ValidationError({"spec": NEEDED})
-            missing = [name for name in ("flavor", "gpus") if name not in attrs]
+            missing = [name for name in ("flavor", "gpus") if name not in spec]
             if missing:
                 raise serializers.ValidationError(dict.fromkeys(missing, NEEDED))
-            attrs["spec"] = {name: attrs.pop(name) for name in short}
         return attrs
 
 
-class EditSerializer(StrictSerializer):
-    """What is asked for instead; what is left out stays as it is."""
+class EditSerializer(SpecSerializer):
+    """What is asked for instead, with those fields of its spec that change; what is left out stays as it is."""
 
-    spec = serializers.DictField(
-        required=False, help_text="The fields of the offering that change."
-    )
     namespace = Text(
         max_length=63,
         required=False,

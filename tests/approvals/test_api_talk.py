@@ -55,6 +55,25 @@ def test_what_is_left_out_of_a_change_stays_as_it_is(
     assert (body["reason"], body["count"]) == ("One more day for the review.", 4)
 
 
+def test_gpus_are_changed_in_the_short_form_in_which_they_were_asked_for(
+    scene: Scene, asked: Request
+) -> None:
+    ada = Caller(scene.ada)
+    body = change(ada, asked, {"gpus": 4, "purpose": "notebook"}).json()
+    assert (body["gpus"], body["purpose"], body["content_version"]) == (
+        4,
+        "notebook",
+        2,
+    )
+    for wrong, pointer in (
+        ({"gpus": 3, "spec": {"gpus": 3}}, "/gpus"),
+        ({"flavor": "training/none"}, "/flavor"),
+    ):
+        refused = change(ada, asked, wrong)
+        assert refused.status_code == 422
+        assert [one["pointer"] for one in refused.json()["errors"]] == [pointer]
+
+
 def test_a_change_names_the_version_that_was_seen(scene: Scene, asked: Request) -> None:
     ada = Caller(scene.ada)
     missing = change(ada, asked, {"spec": {"gpus": 4}}, **{"If-Match": ""})
@@ -70,7 +89,7 @@ def test_a_change_names_the_version_that_was_seen(scene: Scene, asked: Request) 
         ({"spec": {"gpus": 5}}, 422, "nothing_changed"),
         ({"spec": {"gpus": "4"}}, 422, "invalid"),
         ({"spec": {"colour": "blue"}}, 422, "unknown_field"),
-        ({"gpus": 4}, 422, "unknown_field"),
+        ({"colour": "blue"}, 422, "unknown_field"),
         ({"until": "2020-01-01T00:00:00Z"}, 422, "in_the_past"),
         ({"spec": {"flavor": "nowhere/a100"}}, 422, "not_there"),
     ],
