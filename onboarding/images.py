@@ -37,4 +37,5 @@ def checklist_item(access: RegistryAccess) -> ChecklistItem:
         "cause": access.sentence,
         "explain": "",
         "retry": "",
+        "is_object": False,
     }

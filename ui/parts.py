@@ -232,7 +232,7 @@ class Empty(TypedDict):
 
 
 class ChecklistItem(TypedDict):
-    """An object that was made, with how it stands."""
+    """An object that was made, with how it stands; what is no object of the cluster is listed and not counted."""
 
     kind: str
     name: str
@@ -244,6 +244,7 @@ class ChecklistItem(TypedDict):
     cause: NotRequired[str]
     explain: NotRequired[str]
     retry: NotRequired[str]
+    is_object: NotRequired[bool]
 
 
 class Checklist(TypedDict):

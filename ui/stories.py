@@ -68,14 +68,15 @@ def timeline(
 def object_checklist(checklist: Checklist) -> Context:
     """Created objects of one cluster with state and age; folded when all are ready."""
     items = checklist["items"]
-    ready = sum(item["tone"] == "good" for item in items)
     failed = sum(item["tone"] == "bad" for item in items)
     done = checklist.get("done", "ready")
+    objects = [item for item in items if item.get("is_object", True)]
+    ready = sum(item["tone"] == "good" for item in objects)
     return {
         "checklist": checklist,
-        "all_ready": ready == len(items),
+        "all_ready": all(item["tone"] == "good" for item in items),
         "failed": failed,
-        "how_many": _how_many(len(items), ready=ready, failed=failed, done=done),
+        "how_many": _how_many(len(objects), ready=ready, failed=failed, done=done),
     }
 
 

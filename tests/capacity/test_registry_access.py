@@ -40,6 +40,7 @@ from tests.capacity.connected import Time, connected
 from tests.capacity.test_books_and_azure import Crash, crashing
 from tests.sandbox.azure.running import INSIDE, Running
 from tests.scene import Scene, scene
+from ui.stories import object_checklist
 
 pytestmark = pytest.mark.django_db
 WHOLE = f"{INSIDE}/Microsoft.ContainerRegistry/registries/gpuplatform"
@@ -269,6 +270,8 @@ def test_on_boarding_gives_it_and_shows_it_in_the_checklist(
     # It is listed, and not counted: the promise is about what stands on the cluster.
     shown = client.get(path).context
     assert shown["total"] == len(shown["checklist"]["items"]) - 1
+    counted = f"0 of {shown['total']} ready"
+    assert object_checklist(shown["checklist"])["how_many"] == counted
     here.time.at = timezone.now()
     here.work()
     said = "Your group can pull from gpuplatform.azurecr.io."
