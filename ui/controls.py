@@ -21,6 +21,8 @@ register = template.Library()
 Context = dict[str, object]
 # What is typed into these may be written in either direction.
 TEXTS = (TextInput, Textarea)
+# How many letters a choice may have that stands beside others in one line.
+SHORT_CHOICE = 24
 
 
 @register.inclusion_tag("parts/button.html")
@@ -87,12 +89,18 @@ def field(
         "bound": bound,
         "control": bound.as_widget(attrs=attrs) if kind != "radios" else "",
         "kind": kind,
+        "sentences": kind == "radios" and _are_sentences(bound),
         "described": " ".join(said),
         "suffix": suffix,
         "takes_utc": takes_utc,
         "help": help or bound.help_text,
         "optional": (not bound.field.required) if optional is None else optional,
     }
+
+
+def _are_sentences(bound: BoundField) -> bool:
+    """Whether a choice is too long to stand beside another: then each has a line of its own."""
+    return any(len(str(choice.choice_label)) > SHORT_CHOICE for choice in bound)
 
 
 def _takes_utc(bound: BoundField) -> bool:

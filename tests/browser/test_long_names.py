@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from playwright.sync_api import expect
 
 from accounts.models import Team
 from accounts.tokens.actions import create_team_token, create_token
 from approvals.models import Request
 from fleet.models import Cluster
 from tests import factories
-from tests.browser.conftest import PHONE, Open, overflow
+from tests.browser.conftest import PHONE, Open, lines, overflow
 from tests.scene import Scene
 
 WIDEST = "W" * 60
@@ -128,3 +129,23 @@ def test_a_name_without_a_space_pushes_no_column_out_of_its_table(
             beyond[path] = boxes
     assert beyond == {}
     assert tables >= len(TABLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/teams/vision/", "/teams/vision/budget", "/runs/{}"])
+def test_where_one_is_takes_one_line_on_a_phone(
+    open_page: Open, scene: Scene, path: str
+) -> None:
+    Team.objects.filter(pk=scene.team.pk).update(
+        name="Computer Vision and Perception Research, Northern Europe"
+    )
+    run = factories.run(scene.tenancy, scene.ada)
+    page = open_page(scene.ada, path.format(run.pk), size="phone")
+    assert lines(page.locator(".crumbs")) == 1
+
+
+@pytest.mark.slow
+def test_a_long_choice_is_cut_where_one_sees_it(open_page: Open, scene: Scene) -> None:
+    page = open_page(scene.ada, "/requests/new", size="phone")
+    for choice in page.locator("select.input").all():
+        expect(choice).to_have_css("text-overflow", "ellipsis")

@@ -1,8 +1,11 @@
 """Lists on a phone: a row is read in few lines and opens from anywhere, and choices have their words beside them."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
+from accounts.models import Team
 from tests import factories
 from tests.browser.conftest import Open, lines, overflow, violations
 from tests.scene import Scene
@@ -61,3 +64,109 @@ def test_a_notice_is_chosen_by_its_words(open_page: Open, scene: Scene) -> None:
     assert lines(row) <= 2
     row.get_by_text("Not at all").last.click()
     expect(row.get_by_role("radio").last).to_be_checked()
+
+
+ARABIC = "فريق أبحاث معالجة اللغة العربية والكلام"
+# Cells in which the label takes more lines than the value beside it, or leaves that no room.
+SQUEEZED = """all => all.filter(cell => {
+  const value = cell.firstElementChild;
+  return value && (cell.clientHeight > value.offsetHeight + 12 || value.offsetWidth < 8);
+}).map(cell => cell.dataset.label + ": " + cell.textContent.trim())"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [ARABIC, "Computer Vision and Perception Research, Northern"]
+)
+@pytest.mark.parametrize("path", ["/audit/", "/capacity/", "/teams/", "/teams/vision/"])
+def test_a_label_stands_whole_beside_its_value(
+    open_page: Open, scene: Scene, path: str, name: str
+) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor)
+    Team.objects.filter(pk=scene.team.pk).update(name=name)
+    page = open_page(scene.priya, path, size="phone")
+    cells = page.locator(".table--cards td[data-label]:not([data-label=''])")
+    assert cells.count() > 0
+    assert cells.evaluate_all(SQUEEZED) == []
+
+
+@pytest.mark.slow
+def test_a_run_is_read_in_few_lines(open_page: Open, scene: Scene) -> None:
+    factories.run(scene.tenancy, scene.ada, title="Evaluate on night scenes")
+    page = open_page(scene.ada, "/teams/vision/runs", size="phone", theme="dark")
+    row = page.locator("tbody tr")
+    assert lines(row) <= 4
+    assert violations(page) == []
+    row.click(position={"x": 300, "y": 60})
+    page.wait_for_url("**/runs/*")
+
+
+# Where the lines of a name begin on the page: how far in the one does that is furthest in.
+BEGINS = """(name) => {
+  const range = document.createRange();
+  range.selectNodeContents(name);
+  return Math.max(...[...range.getClientRects()].map(line => line.left));
+}"""
+
+
+@pytest.mark.slow
+def test_a_name_from_right_to_left_begins_where_the_others_do(
+    open_page: Open, scene: Scene
+) -> None:
+    factories.team("Speech")
+    Team.objects.filter(pk=scene.team.pk).update(name=f"{ARABIC} {ARABIC}"[:60])
+    page = open_page(scene.priya, "/teams/", size="phone")
+    names = page.locator("tbody th .table__link")
+    begin = {name.evaluate(BEGINS) for name in names.all()}
+    assert names.count() == 2
+    assert max(begin) - min(begin) < 2
+
+
+@pytest.mark.slow
+def test_what_nothing_can_be_done_with_has_no_line_for_it(
+    open_page: Open, scene: Scene
+) -> None:
+    factories.machines_of(factories.reservation(scene.team), scene.ada)
+    page = open_page(scene.ada, "/", size="phone")
+    expect(page.get_by_role("row", name="reserved")).to_be_visible()
+    expect(page.locator("tbody td[data-label='']")).to_be_hidden()
+
+
+@pytest.mark.slow
+def test_choices_that_are_sentences_stand_one_below_the_other(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/tokens/")
+    tops = page.locator("[name='scope']").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().top)"
+    )
+    assert len(tops) > 2
+    assert len({*tops}) == len(tops)
+
+
+@pytest.mark.slow
+def test_a_difference_leaves_both_sides_room(
+    open_page: Open, scene: Scene, settings: Any
+) -> None:
+    settings.DEMO = True
+    page = open_page(scene.priya, "/styleguide", size="phone", theme="dark")
+    sides = page.locator(".diff tbody td")
+    widths = sides.evaluate_all("all => all.map(one => one.clientWidth)")
+    assert widths
+    assert min(widths) >= 130
+    assert overflow(page) == 0
+
+
+@pytest.mark.slow
+def test_what_is_found_begins_at_the_left_in_whatever_direction_it_is_written(
+    open_page: Open, scene: Scene
+) -> None:
+    Team.objects.filter(pk=scene.team.pk).update(name=ARABIC)
+    page = open_page(scene.ada, "/", size="phone")
+    page.wait_for_load_state("load")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill(ARABIC[:4])
+    found = page.get_by_role("option").filter(has_text=ARABIC).first
+    words, name = found.locator("span"), found.locator("bdi").first
+    assert name.evaluate(BEGINS) - words.evaluate(BEGINS) < 2
+    expect(words).to_have_css("direction", "ltr")
