@@ -75,6 +75,7 @@ def test_who_is_assigned_keeps_their_role_and_no_event_is_written(
     assert not User.objects.exclude(groups_known_at=NOW).exists()
 
 
+@pytest.mark.slow
 def test_who_is_assigned_no_longer_loses_it_in_session_and_token_at_the_next_look(
     client: Client, directory: Running
 ) -> None:

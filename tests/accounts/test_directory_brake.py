@@ -202,6 +202,7 @@ def test_an_address_that_knows_nothing_takes_nothing(
     )
 
 
+@pytest.mark.slow
 def test_one_404_is_asked_again_and_a_second_a_minute_later_is_believed(
     directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -412,6 +413,7 @@ def test_leads_are_told_once_and_see_it_on_home_and_on_its_page(
     assert client.get("/directory").status_code == 403
 
 
+@pytest.mark.slow
 def test_a_lead_gives_everything_back_on_the_page(
     client: Client, directory: Running, everybody: dict[int, User]
 ) -> None:
@@ -436,6 +438,7 @@ def test_a_lead_gives_everything_back_on_the_page(
     assert "given back by Priya" in client.get("/directory").content.decode()
 
 
+@pytest.mark.slow
 def test_a_lead_does_the_same_over_the_api(
     directory: Running, everybody: dict[int, User]
 ) -> None:

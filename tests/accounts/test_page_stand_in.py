@@ -35,6 +35,7 @@ def wanted(to: User, /, **fields: str) -> dict[str, str]:
     return usual | fields
 
 
+@pytest.mark.slow
 def test_a_stand_in_is_named_shown_to_both_and_ended(
     client: Client, priya: User
 ) -> None:

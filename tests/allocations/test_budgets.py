@@ -278,6 +278,7 @@ MONTHS = st.dictionaries(
 STEPS = st.lists(st.tuples(st.booleans(), NAMES, MONTHS), max_size=12)
 
 
+@pytest.mark.slow
 @given(steps=STEPS)
 @settings(
     max_examples=15,

@@ -108,6 +108,7 @@ def three(place: Place) -> Allocation:
     return row
 
 
+@pytest.mark.slow
 def test_the_quota_goes_down_at_once_and_there_is_room_for_what_runs(
     place: Place, three: Allocation
 ) -> None:
@@ -194,6 +195,7 @@ def test_an_end_whose_work_is_done_is_dealt_with_though_a_later_one_still_runs(
     assert running(place) == ["important", "late"]
 
 
+@pytest.mark.slow
 def test_at_the_end_of_a_notebook_work_stops_at_once(place: Place) -> None:
     row = hold(place, 2, terms=(0, "stop", 0))
     work(place, "notebook", 2)
@@ -339,6 +341,7 @@ def died(*_: object, **__: object) -> None:
     raise SystemExit
 
 
+@pytest.mark.slow
 def test_who_dies_between_writing_down_and_stopping_is_finished_by_the_next(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

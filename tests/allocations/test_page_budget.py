@@ -229,6 +229,7 @@ def lines(html: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_ledger_asks_the_database_as_often_for_many_lines(
     client: Client, scene: Scene, month: str, django_assert_max_num_queries: Any
 ) -> None:

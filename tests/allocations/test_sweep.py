@@ -210,6 +210,7 @@ def test_only_a_platform_lead_lets_them_end_and_once(scene: Scene) -> None:
     assert Event.objects.filter(kind="expiry.confirmed").count() == 1
 
 
+@pytest.mark.slow
 def test_what_was_confirmed_lets_nothing_else_end(scene: Scene) -> None:
     rows = many(scene, 22)
     Allocation.objects.filter(pk__in=[row.pk for row in rows[:11]]).update(

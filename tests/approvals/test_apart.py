@@ -110,6 +110,7 @@ def test_what_cannot_be_made_says_so_and_lets_go_of_nothing(scene: Scene) -> Non
     )
 
 
+@pytest.mark.slow
 def test_the_team_sees_how_it_stands_and_leads_open_the_task(
     scene: Scene, client: Client
 ) -> None:

@@ -26,6 +26,7 @@ def begun(caller: Caller, **numbers: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
+@pytest.mark.slow
 def test_a_policy_is_drafted_changed_replayed_and_activated_by_two_people(
     scene: Scene,
 ) -> None:

@@ -32,6 +32,7 @@ def change(caller: Caller, request: Request, body: object, **headers: str) -> An
     )
 
 
+@pytest.mark.slow
 def test_what_is_left_out_of_a_change_stays_as_it_is(
     scene: Scene, asked: Request
 ) -> None:

@@ -30,6 +30,7 @@ def test_leads_see_all_members_their_own_and_strangers_none(
     assert Caller(scene.mallory).get(f"tasks/{task.pk}/").status_code == 404
 
 
+@pytest.mark.slow
 def test_it_is_taken_given_and_done(scene: Scene, lead: Caller) -> None:
     task = task_of(granted(scene, "openai"))
     taken = lead.post(f"tasks/{task.pk}/take/", {"version": 1})
@@ -85,6 +86,7 @@ def test_members_do_not_carry_out_what_they_asked_for(scene: Scene) -> None:
     assert ada.post(f"tasks/{task.pk}/done/", {"note": "There."}).status_code == 403
 
 
+@pytest.mark.slow
 def test_a_list_is_narrowed_by_state_and_request(scene: Scene, lead: Caller) -> None:
     other, endpoint = granted(scene, "openai"), granted(scene, "endpoint")
     Task.objects.filter(request_number=other.pk).update(
@@ -116,6 +118,7 @@ def test_a_list_takes_as_many_queries_for_five_as_for_one(
     assert len(few) == len(many)
 
 
+@pytest.mark.slow
 def test_what_takes_no_gpus_is_let_go_over_the_api(scene: Scene) -> None:
     asked = granted(scene, "openai", now=timezone.now())
     ada = Caller(scene.ada)

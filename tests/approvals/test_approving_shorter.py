@@ -112,6 +112,7 @@ def test_no_date_is_told_after_the_end_at_which_what_waits_lapses(scene: Scene) 
     assert shown["waiting"]["due"] == end
 
 
+@pytest.mark.slow
 def test_the_approval_page_says_that_the_policy_may_approve_it_meanwhile(
     scene: Scene,
 ) -> None:
@@ -164,6 +165,7 @@ def test_fewer_and_shorter_go_together(scene: Scene) -> None:
     assert scene.held_usd() == Decimal(2 * 24 * 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "until",
     [
@@ -381,6 +383,7 @@ def words(at: datetime) -> str:
     return f"{at:%a} {at.day} {at:%b}{year}, {at:%H:%M} UTC"
 
 
+@pytest.mark.slow
 def test_what_waits_ends_everywhere_where_the_step_before_left_it(
     scene: Scene,
 ) -> None:

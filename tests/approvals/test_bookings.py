@@ -226,6 +226,7 @@ def test_days_are_counted_from_when_it_begins(here: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_is_booked_for_the_same_time_counts_however_long_ago_it_was_booked(
     here: Scene,
 ) -> None:
@@ -518,6 +519,7 @@ def test_what_begins_at_once_by_its_nature_is_not_booked(here: Scene) -> None:
     assert refused.value.code == "begins_at_once"
 
 
+@pytest.mark.slow
 def test_the_api_books_says_from_when_it_fits_and_cancels(here: Scene) -> None:
     caller, now = Caller(here.ada), timezone.now().replace(microsecond=0)
     begins, until = now + 7 * DAY, now + 9 * DAY

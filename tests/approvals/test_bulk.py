@@ -168,6 +168,7 @@ def test_gpu_hours_are_added_up_beside_the_money(scene: Scene, client: Client) -
     )
 
 
+@pytest.mark.slow
 def test_one_that_is_refused_stops_no_other(scene: Scene) -> None:
     first, stale, own = ask(scene, 3), ask(scene, 3), ask(scene, 3, by=scene.priya)
     results = bulk.decide_many(
@@ -323,6 +324,7 @@ def test_nobody_decides_together_what_is_not_theirs(
     assert Request.objects.get().state == "waiting"
 
 
+@pytest.mark.slow
 def test_the_api_gives_the_effect_and_what_became_of_each(scene: Scene) -> None:
     asked, other = ask(scene, 3), ask(scene, 4)
     priya = Caller(scene.priya)
@@ -374,6 +376,7 @@ def test_a_first_step_is_not_called_decided(scene: Scene) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_page_says_what_waits_for_the_next_step(
     client: Client, scene: Scene
 ) -> None:

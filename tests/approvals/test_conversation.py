@@ -64,6 +64,7 @@ def test_a_change_to_what_every_rule_allows_is_granted_at_once(scene: Scene) -> 
     assert not Request.objects.awaiting(scene.priya, NOW).exists()
 
 
+@pytest.mark.slow
 def test_earlier_votes_are_void_and_who_gave_them_is_asked_again(scene: Scene) -> None:
     request = scene.ask(9)
     approve(request.pk, by=scene.priya, expected_version=1, now=NOW)

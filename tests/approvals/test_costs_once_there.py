@@ -86,6 +86,7 @@ def test_gpus_that_nobody_can_use_yet_are_not_idle(scene: Scene) -> None:
     assert use.of_all_held({place: 2}, now=now)[place].since is None
 
 
+@pytest.mark.slow
 def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) -> None:
     first = granted(scene, "endpoint")
     longer = renewing.wanted(
@@ -106,6 +107,7 @@ def test_a_renewal_of_what_nobody_made_yet_costs_nothing_either(scene: Scene) ->
     assert held_for(second).charged_from == later(hours=3)
 
 
+@pytest.mark.slow
 def test_a_renewal_of_what_cannot_be_made_is_let_go_with_it(scene: Scene) -> None:
     first = granted(scene, "endpoint")
     longer = renewing.wanted(
@@ -369,6 +371,7 @@ def test_a_notebook_that_is_started_again_within_the_hour_keeps_its_gpus(
     assert (row.ended_at, row.charged_from) == (None, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("again", "is_paid_for"), [(HOUR - SECOND, False), (HOUR, True)]
 )

@@ -388,6 +388,7 @@ def test_a_stand_in_whose_time_is_over_is_followed_by_the_next_manager(
     )
 
 
+@pytest.mark.slow
 def test_who_has_voted_already_is_not_named_in_place_of_the_manager(
     scene: Scene, boss: User, chief: User
 ) -> None:

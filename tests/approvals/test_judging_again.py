@@ -90,6 +90,7 @@ def test_a_new_policy_grants_what_waits_oldest_first(scene: Scene) -> None:
     ).exists()
 
 
+@pytest.mark.slow
 def test_what_a_vote_has_left_of_an_ask_goes_before_what_is_asked_later(
     scene: Scene,
 ) -> None:
@@ -191,6 +192,7 @@ def test_nobody_is_overtaken_by_an_equal_ask(scene: Scene) -> None:
     assert reevaluation.sweep(NOW + HOUR) == [older.pk]
 
 
+@pytest.mark.slow
 def test_what_waits_of_the_same_team_has_its_window_first(scene: Scene) -> None:
     older = scene.ask(4)
     in_force(scene, automatic_gpus=4)
@@ -249,6 +251,7 @@ def test_an_ask_costs_the_same_however_many_wait_where_there_is_room_for_all(
     assert queries[1] == queries[2]
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_for_all_each_is_judged_without_who_would_decide_it(
     scene: Scene,
 ) -> None:
@@ -274,6 +277,7 @@ def test_an_older_ask_that_the_policy_leaves_to_people_keeps_nobody_waiting(
     assert state_of(scene.ask(2, now=NOW + MINUTE)) == State.APPROVED
 
 
+@pytest.mark.slow
 def test_the_preview_says_it_too_and_people_may_decide_in_any_order(
     scene: Scene,
 ) -> None:
@@ -304,6 +308,7 @@ def test_a_question_to_the_requester_is_not_answered_by_the_sweep(scene: Scene) 
     assert not reevaluation.grant_if_automatic(asked.pk, now=NOW + HOUR)
 
 
+@pytest.mark.slow
 def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
     in_force(scene, window_gpus_team=40, window_gpus_person=40)
     asked = scene.ask(10)
@@ -322,6 +327,7 @@ def test_votes_that_were_cast_stay_and_count(scene: Scene) -> None:
     assert [step.seat for step in request.steps.all()] == ["platform_leads"]
 
 
+@pytest.mark.slow
 def test_of_an_ask_that_people_made_smaller_the_windows_count_what_was_given(
     scene: Scene,
 ) -> None:
@@ -378,6 +384,7 @@ def test_what_is_too_large_for_the_policy_is_not_judged_at_every_sweep(
     assert len(few) <= 3
 
 
+@pytest.mark.slow
 def test_what_is_refused_again_for_its_window_is_judged_without_a_lock(
     scene: Scene,
 ) -> None:
@@ -426,6 +433,7 @@ def test_a_notebook_that_cannot_be_launched_now_keeps_no_other_request_waiting(
     assert not Decision.objects.filter(request=notebook).exists()
 
 
+@pytest.mark.slow
 def test_why_it_could_not_be_granted_is_told_until_it_is_granted_or_not_tried_any_more(
     scene: Scene,
 ) -> None:
@@ -454,6 +462,7 @@ def test_a_request_at_which_the_portal_fails_says_so(scene: Scene) -> None:
     assert asked.why_not_granted(NOW + HOUR).startswith("The portal failed at it.")
 
 
+@pytest.mark.slow
 def test_what_could_not_be_granted_is_tried_again_after_a_while(scene: Scene) -> None:
     notebook = notebook_that_cannot_be_launched(scene)
     assert reevaluation.sweep(NOW + HOUR) == []
@@ -487,6 +496,7 @@ def test_a_namespace_that_is_there_by_now_keeps_no_other_request_waiting(
     assert state_of(second) == State.WAITING
 
 
+@pytest.mark.slow
 def test_a_request_that_cannot_be_read_keeps_no_other_waiting_or_from_its_new_route(
     scene: Scene,
 ) -> None:

@@ -110,6 +110,7 @@ def test_use_that_is_measured_and_does_not_count_yet_is_told_once(
     assert told() == ("12 % too early to count", "12 %, too early to count")
 
 
+@pytest.mark.slow
 def test_where_too_few_are_free_it_says_from_when_it_fits(
     page: Client, scene: Scene
 ) -> None:
@@ -205,6 +206,7 @@ def test_the_screen_holds_everything_a_decision_needs(
         assert words in said, words
 
 
+@pytest.mark.slow
 def test_approving_grants_and_leads_to_the_next(page: Client, scene: Scene) -> None:
     first, second = ask(scene, hours=3), ask(scene, hours=2)
     response = decide(page, first, "approve", reason="Fits the plan.")
@@ -411,6 +413,7 @@ def test_a_form_that_the_page_did_not_make_is_refused(
     assert Request.objects.get().state == "waiting"
 
 
+@pytest.mark.slow
 def test_looking_never_decides(page: Client, scene: Scene) -> None:
     asked = ask(scene)
     page.get(f"/approvals/{asked.pk}/", {"do": "approve", "version": "1"})
@@ -418,6 +421,7 @@ def test_looking_never_decides(page: Client, scene: Scene) -> None:
     assert Request.objects.get().state == "waiting"
 
 
+@pytest.mark.slow
 def test_a_request_whose_end_has_passed_can_still_be_rejected(
     page: Client, scene: Scene
 ) -> None:
@@ -458,6 +462,7 @@ def test_the_queue_takes_as_many_queries_for_fifty_as_for_five(
     assert counts[1] <= 20, counts
 
 
+@pytest.mark.slow
 def test_the_queue_says_how_many_follow_those_that_it_shows(
     page: Client, scene: Scene
 ) -> None:

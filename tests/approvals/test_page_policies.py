@@ -65,6 +65,7 @@ def test_the_history_says_who_wrote_and_who_activated_each_and_what_it_changed(
     assert browser.get("/policy/versions/3/").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_draft_is_begun_written_and_activated_by_two_people(scene: Scene) -> None:
     author, second = as_(scene.priya), as_(scene.marcus)
     begun = author.post("/policy/drafts/")

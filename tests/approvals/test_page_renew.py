@@ -142,6 +142,7 @@ def test_without_a_choice_it_is_seven_days_more(page: Client, held: Allocation) 
     )
 
 
+@pytest.mark.slow
 def test_one_click_keeps_them_and_a_second_sending_changes_nothing(
     page: Client, held: Allocation
 ) -> None:
@@ -232,6 +233,7 @@ def test_every_step_is_dated_on_the_pages_and_in_the_api(
     assert "Work that still runs on them is stopped" in team
 
 
+@pytest.mark.slow
 def test_what_still_runs_stands_on_the_pages_and_in_the_api(
     page: Client, scene: Scene, held: Allocation
 ) -> None:

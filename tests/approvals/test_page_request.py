@@ -219,6 +219,7 @@ def test_what_was_taken_back_has_no_future(page: Client, scene: Scene) -> None:
     assert ", in 3 days" not in said
 
 
+@pytest.mark.slow
 def test_where_less_was_granted_the_price_is_called_the_one_as_asked(
     page: Client, scene: Scene
 ) -> None:
@@ -380,6 +381,7 @@ def test_only_who_asked_withdraws(client: Client, scene: Scene) -> None:
     assert "Who asked can withdraw." in response.content.decode()
 
 
+@pytest.mark.slow
 def test_a_question_is_answered_on_the_page(page: Client, scene: Scene) -> None:
     asked = ask(scene)
     decisions.ask_back(
@@ -427,6 +429,7 @@ def test_what_people_write_stays_text(page: Client, scene: Scene) -> None:
     assert "&lt;script&gt;alert(1)" in said
 
 
+@pytest.mark.slow
 def test_it_shows_the_same_as_an_api_call_and_can_be_asked_again(
     page: Client, scene: Scene
 ) -> None:
@@ -559,6 +562,7 @@ def test_who_may_read_old_policies_is_led_to_the_one_that_judged(
         assert (judged["text"], judged.get("href")) == ("Policy 1", href)
 
 
+@pytest.mark.slow
 def test_a_renewal_says_that_what_it_would_keep_went_back(
     client: Client, scene: Scene
 ) -> None:

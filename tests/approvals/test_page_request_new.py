@@ -185,6 +185,7 @@ def test_a_second_tab_is_told_before_it_sends_the_same_once_more(
     assert Request.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_what_was_sent_long_ago_holds_up_no_form_that_told_of_it(
     page: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:

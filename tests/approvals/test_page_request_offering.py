@@ -153,6 +153,7 @@ def test_gpus_that_are_taken_back_are_nobodys_first_choice_and_say_so(
     assert "Quota, A100 (spot)" in text(answer)
 
 
+@pytest.mark.slow
 def test_what_is_held_says_that_it_is_taken_back(page: Client, scene: Scene) -> None:
     spot = factories.flavor(
         scene.flavor.cluster,
@@ -414,6 +415,7 @@ def test_who_decides_reads_what_it_was_asked_for(
     )
 
 
+@pytest.mark.slow
 def test_a_request_shows_who_carries_it_out_and_can_be_let_go(
     page: Client, scene: Scene
 ) -> None:
@@ -436,6 +438,7 @@ def test_a_request_shows_who_carries_it_out_and_can_be_let_go(
     assert "/requests/new/openai?team=vision" in gone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "lost"),
     [
@@ -498,6 +501,7 @@ def test_tasks_are_taken_given_and_finished_in_the_browser(
     assert "Nothing is to be done" in text(page.get("/tasks/"))
 
 
+@pytest.mark.slow
 def test_lists_of_held_and_ended_know_what_takes_no_gpus(
     page: Client, scene: Scene
 ) -> None:

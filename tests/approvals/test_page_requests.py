@@ -143,6 +143,7 @@ def test_the_filter_is_cleared_only_where_there_is_one(
     assertContains(client.get(URL, {"state": "waiting"}), clear, html=True)
 
 
+@pytest.mark.slow
 def test_pages_follow_each_other_without_repeating_or_losing_a_row(
     client: Client, scene: Scene
 ) -> None:

@@ -186,6 +186,7 @@ def test_an_approver_sees_what_changed_since_they_spoke(
     assert browser(scene.marcus).get(path).context["edited"]["rows"][0]["before"] == "4"
 
 
+@pytest.mark.slow
 def test_a_vote_on_what_was_changed_meanwhile_says_what_changed(
     page: Client, scene: Scene
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_vote_on_what_was_changed_meanwhile_says_what_changed(
     assert not Allocation.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_comment_stands_on_both_pages(page: Client, scene: Scene) -> None:
     request = ask(scene)
     path = f"/requests/{request.pk}/comment"

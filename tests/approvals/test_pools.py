@@ -160,6 +160,7 @@ def test_what_waits_is_granted_when_a_lead_says_that_the_pool_grows(
     assert Request.objects.get(pk=waits.pk).state == State.APPROVED
 
 
+@pytest.mark.slow
 def test_who_decides_reads_that_the_pool_has_to_grow(
     at_zero: Scene, client: Client
 ) -> None:

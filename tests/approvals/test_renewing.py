@@ -290,6 +290,7 @@ def test_what_reached_its_end_in_between_is_granted_anew(scene: Scene) -> None:
     assert books(scene.team) == ledger(scene.team)
 
 
+@pytest.mark.slow
 def test_what_was_given_back_in_part_is_kept_longer_by_those_that_are_held(
     scene: Scene,
 ) -> None:

@@ -146,6 +146,7 @@ def test_who_is_asked_already_is_not_asked_twice_and_keeps_the_dates(
     assert told(scene.ada, "request_rerouted") == 1
 
 
+@pytest.mark.slow
 def test_votes_stay_with_a_step_that_both_routes_have(scene: Scene, sam: User) -> None:
     by(LEADS, LEADERSHIP)
     asked = scene.ask(5)
@@ -185,6 +186,7 @@ def test_what_everybody_has_approved_whom_the_new_policy_names_is_granted(
     assert scene.allocated() == 5
 
 
+@pytest.mark.slow
 def test_what_everybody_has_approved_and_does_not_fit_waits_until_it_does(
     scene: Scene,
 ) -> None:
@@ -200,6 +202,7 @@ def test_what_everybody_has_approved_and_does_not_fit_waits_until_it_does(
     assert again(asked).state == "approved"
 
 
+@pytest.mark.slow
 def test_a_vote_that_is_enough_by_now_keeps_no_other_request_from_its_new_route(
     scene: Scene,
 ) -> None:
@@ -237,6 +240,7 @@ def test_what_everybody_has_approved_and_cannot_be_granted_is_tried_again_after_
     assert rerouting.due(LATER + timedelta(minutes=1)) == [asked.pk]
 
 
+@pytest.mark.slow
 def test_more_votes_of_the_same_people_open_their_step_again(scene: Scene) -> None:
     by(LEADS, LEADERSHIP)
     asked = scene.ask(5)
@@ -435,6 +439,7 @@ def test_an_empty_seat_of_the_new_route_is_said_at_once(scene: Scene) -> None:
     assert told(scene.ada, "seat_empty") == told(scene.priya, "seat_empty") == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_is_bounded_and_reaches_everybody_in_turn(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

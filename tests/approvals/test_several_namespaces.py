@@ -276,6 +276,7 @@ def test_the_form_asks_for_the_namespace_only_where_there_are_several(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["/requests/new", "/requests/new/notebook"])
 def test_the_page_asks_in_the_namespace_that_was_chosen(
     client: Client, scene: Scene, second: Tenancy, address: str

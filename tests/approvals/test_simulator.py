@@ -216,6 +216,7 @@ def test_another_window_counts_what_was_granted_in_it_again(scene: Scene) -> Non
     assert person.counts == {(AUTOMATIC, AUTOMATIC): 2, (AUTOMATIC, PEOPLE): 1}
 
 
+@pytest.mark.slow
 def test_of_an_ask_that_people_made_smaller_a_window_counts_what_was_given(
     scene: Scene,
 ) -> None:
@@ -308,6 +309,7 @@ def test_other_days_are_refused(scene: Scene, days: int) -> None:
         replay(scene, FIRST, days=days)
 
 
+@pytest.mark.slow
 def test_it_is_a_query_a_batch_however_many_asks_there_are(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

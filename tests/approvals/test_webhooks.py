@@ -69,6 +69,7 @@ def test_what_people_wrote_and_who_they_are_is_not_told(
         assert words not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["approved", "rejected", "withdrawn", "lapsed"])
 def test_what_waits_is_told_and_then_what_became_of_it(
     scene: Scene, robot: Channel, end: str

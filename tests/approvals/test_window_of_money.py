@@ -98,6 +98,7 @@ def test_gpus_and_volumes_are_one_sum(scene: Scene) -> None:
     )
 
 
+@pytest.mark.slow
 def test_fewer_fit_and_the_same_fits_once_the_window_has_emptied(scene: Scene) -> None:
     for number in range(6):
         submit(volume(scene, number), by=scene.ada, now=NOW + number * SECOND)

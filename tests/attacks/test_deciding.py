@@ -261,6 +261,7 @@ def test_a_refused_decision_leaves_an_event_by_every_door(scene: Scene) -> None:
         assert len(refusals()) == count, door
 
 
+@pytest.mark.slow
 def test_a_decision_that_waits_for_the_directory_leaves_an_event_too(
     scene: Scene,
 ) -> None:
@@ -318,6 +319,7 @@ def test_a_link_that_is_only_looked_at_changes_nothing(
     assert state_of_everything() == before
 
 
+@pytest.mark.slow
 def test_a_form_from_another_site_decides_nothing(scene: Scene) -> None:
     asked = ask(scene)
     browser = Client(enforce_csrf_checks=True)

@@ -151,6 +151,7 @@ def test_the_api_gives_back_what_was_written_as_json_and_never_as_a_page(
     ).headers["Content-Type"] != ("text/html")
 
 
+@pytest.mark.slow
 def test_the_note_of_a_task_is_text(scene: Scene) -> None:
     now = timezone.now()
     asked = submit(

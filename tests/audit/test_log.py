@@ -162,6 +162,7 @@ def at_once(number: int, work: Callable[[int], Any]) -> list[BaseException]:
     return failed
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_sixteen_writers_at_once_leave_no_gap() -> None:
     def write(which: int) -> None:

@@ -124,6 +124,7 @@ def test_a_booking_takes_the_quota_of_its_own_days_alone(here: Site) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_bookings_of_the_same_days_are_not_both_promised_the_last_machines(
     here: Site,
 ) -> None:
@@ -163,6 +164,7 @@ def test_gpus_that_need_more_nodes_leave_less_to_reserve_as_long_as_they_are_hel
     assert quota(judged(here, 1)).value == 4
 
 
+@pytest.mark.slow
 def test_a_booked_reservation_leaves_fewer_gpus_on_its_days(here: Site) -> None:
     read_again(here.cluster)
     granted(here, 3)
@@ -362,6 +364,7 @@ def test_machines_for_a_kinds_nodes_take_the_place_of_those_that_its_gpus_need(
     assert quota(judged(here, 1)).value == 0
 
 
+@pytest.mark.slow
 def test_gpus_are_booked_on_machines_that_are_booked_for_their_nodes(
     here: Site,
 ) -> None:
@@ -431,6 +434,7 @@ def test_machines_that_are_approved_and_not_made_yet_leave_their_own_kind_as_it_
     assert quota(judged(here, 1)).value == 4
 
 
+@pytest.mark.slow
 def test_gpus_on_machines_that_are_not_made_yet_are_not_promised_to_others(
     here: Site,
 ) -> None:

@@ -63,6 +63,7 @@ def let_go(here: Models, allocation: Allocation) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_grant_is_deployed_for_the_teams_group_and_costs_from_then_on(
     here: Models,
 ) -> None:
@@ -399,6 +400,7 @@ def test_an_account_that_was_deleted_by_hand_is_purged_and_made_again(
     assert services.deleted_accounts() == []
 
 
+@pytest.mark.slow
 def test_another_group_of_the_team_may_call_instead_of_the_old_one(
     here: Models,
 ) -> None:
@@ -429,6 +431,7 @@ def test_a_group_that_azure_does_not_know_yet_is_granted_later(here: Models) -> 
     assert Allocation.objects.get().charged_from is not None
 
 
+@pytest.mark.slow
 def test_what_is_changed_in_azure_past_the_portal_is_put_right(here: Models) -> None:
     here.grant(30)
     here.work()
@@ -768,6 +771,7 @@ def test_more_than_is_left_is_refused_before_it_is_sent(here: Models) -> None:
     here.grant(420, days=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -870,6 +874,7 @@ def test_there_is_one_account_and_one_deployment_of_a_model_for_a_team_in_a_regi
             row.save(force_insert=True)
 
 
+@pytest.mark.slow
 def test_what_is_deleted_stays_so(here: Models) -> None:
     allocation = here.grant(30)
     here.work()

@@ -72,6 +72,7 @@ def test_an_embedding_is_called_as_such(here: Models, client: Client) -> None:
     assert "/deployments/text-embedding-3-large/embeddings?" in page_of(here, client)
 
 
+@pytest.mark.slow
 def test_the_page_of_what_is_paid_and_refused_lets_leads_try_again(
     here: Models, client: Client
 ) -> None:
@@ -118,6 +119,7 @@ def test_the_page_of_one_model_says_nothing_of_what_another_one_meets(
     assert "No quota for the other one." not in page_of(here, client)
 
 
+@pytest.mark.slow
 def test_the_page_says_what_azure_refused(here: Models, client: Client) -> None:
     here.grant(400, model="text-embedding-3-large")
     here.work()
@@ -303,6 +305,7 @@ def test_another_teams_model_answers_like_a_missing_one(here: Models) -> None:
     assert Caller(here.scene.priya).get(f"model-endpoints/{row.pk}/").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_list_asks_as_much_for_many_as_for_few(
     here: Models, django_assert_max_num_queries: Any
 ) -> None:
@@ -313,6 +316,7 @@ def test_a_list_asks_as_much_for_many_as_for_few(
         assert len(ada.get("model-endpoints/").json()["results"]) == 3
 
 
+@pytest.mark.slow
 def test_the_form_says_what_is_left(here: Models, client: Client) -> None:
     factories.cluster("dev-eastus", region="eastus", azure_id=EASTUS)
     observing.keep_known(now=here.time())

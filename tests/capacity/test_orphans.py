@@ -152,6 +152,7 @@ def test_a_number_that_was_changed_past_the_portal_is_told_with_both(
     assert (found.kind, found.expected, found.machines) == ("differs", 2, 5)
 
 
+@pytest.mark.slow
 def test_a_platform_lead_releases_it_and_nothing_of_it_stays(here: Site) -> None:
     row = lost(here)
     assert len(groups(here)) == 1
@@ -257,6 +258,7 @@ def test_what_azure_cannot_be_asked_about_is_kept_as_it_was(here: Site) -> None:
     assert not Subscription.objects.get().reachable
 
 
+@pytest.mark.slow
 def test_what_machines_use_is_not_released_and_says_so(here: Site) -> None:
     row = lost(here)
     _run_machines_on(here, row)
@@ -308,6 +310,7 @@ def test_azure_that_refuses_stands_on_the_row_and_is_tried_again(here: Site) -> 
     assert not Orphan.objects.exists()
 
 
+@pytest.mark.slow
 def test_only_leads_release_and_only_what_is_orphaned(here: Site) -> None:
     row = lost(here)
     for person in (here.scene.ada, here.scene.elena):

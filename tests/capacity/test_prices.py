@@ -410,6 +410,7 @@ def test_a_reading_that_finds_the_same_moves_the_day_of_the_price_and_is_no_even
     assert Event.objects.count() == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("capacity_type", "gpus_per_node", "usd"),
     [
@@ -544,6 +545,7 @@ def test_before_the_list_was_read_the_shipped_price_counts_with_its_month(
     )
 
 
+@pytest.mark.slow
 def test_what_was_granted_keeps_the_price_of_its_day(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

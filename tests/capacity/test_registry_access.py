@@ -137,6 +137,7 @@ def test_a_registry_that_gives_rights_by_repository_gives_the_teams_own(
     )
 
 
+@pytest.mark.slow
 def test_another_registry_takes_the_place_of_the_first(here: Here) -> None:
     here.work()
     here.use(BY_REPOSITORY)
@@ -246,6 +247,7 @@ def test_off_boarding_withdraws_it(here: Here) -> None:
     assert here.roles(WHOLE) == []
 
 
+@pytest.mark.slow
 def test_on_boarding_gives_it_and_shows_it_in_the_checklist(
     here: Here, client: Client
 ) -> None:

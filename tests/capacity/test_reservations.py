@@ -42,6 +42,7 @@ def here(azure: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield site(azure)
 
 
+@pytest.mark.slow
 def test_a_grant_is_reserved_in_azure_and_costs_from_then_on(here: Site) -> None:
     allocation = here.grant(2)
     assert (allocation.reservation is None, allocation.charged_from) == (False, None)
@@ -210,6 +211,7 @@ def test_two_bookings_from_the_same_end_on_share_the_machines_that_are_there(
     assert (row.machines, row.generation) == (2, 1)
 
 
+@pytest.mark.slow
 def test_while_ends_are_held_back_what_is_booked_from_an_end_on_is_reserved_beside_it(
     here: Site,
 ) -> None:
@@ -378,6 +380,7 @@ def test_an_operation_that_never_ends_is_said_and_asked_after_no_more(
     assert sum(one.held_usd for one in Budget.objects.filter(team=here.scene.team)) == 0
 
 
+@pytest.mark.slow
 def test_an_operation_that_cannot_be_asked_after_is_looked_at_instead(
     here: Site,
 ) -> None:
@@ -541,6 +544,7 @@ def test_what_was_paid_and_is_refused_is_tried_again_by_itself(here: Site) -> No
     assert (row.refusal, row.is_refused, row.held) == ("", False, 2)
 
 
+@pytest.mark.slow
 def test_what_was_paid_and_is_refused_is_tried_again_when_a_lead_says_so(
     here: Site,
 ) -> None:
@@ -597,6 +601,7 @@ def test_what_keeps_the_portal_out_fails_no_grant_and_is_told_to_platform_leads(
     assert len(blocked_notices(here)) == 1
 
 
+@pytest.mark.slow
 def test_a_release_that_the_portal_may_not_make_is_told_to_platform_leads(
     here: Site,
 ) -> None:

@@ -14,6 +14,7 @@ from tests.concurrency.together import held_up
 from tests.scene import scene
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_comment_first", [True, False])
 def test_who_comments_and_who_grants_wait_for_one_another_in_one_order(

@@ -110,6 +110,7 @@ def test_launches_and_starts_at_once_never_go_beyond_what_one_person_may_run(
         assert worked_on(newest).state == State.STOPPED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_hub_where_something_starts_at_once_is_not_disconnected(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, is_new: bool
@@ -123,6 +124,7 @@ def test_a_hub_where_something_starts_at_once_is_not_disconnected(
     assert Hub.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_new", [True, False])
 def test_nothing_starts_at_a_hub_that_is_disconnected_at_once(
     tenancy: Tenancy, ada: User, lead: User, hub: HubOfTests, is_new: bool

@@ -14,6 +14,7 @@ from tests.concurrency.together import together
 WORKERS, ROUNDS = 8, 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("transactional_db")
 def test_as_many_workers_as_there_are_places_each_find_one_at_once() -> None:
     cluster = factories.cluster(most_at_once=WORKERS)

@@ -201,6 +201,7 @@ def test_who_may_not_is_told_what(azure: Running) -> None:
     assert refused.value.code == "forbidden"
 
 
+@pytest.mark.slow
 def test_no_secret_and_no_token_is_in_any_log(
     azure: Running,
     tmp_path: Path,

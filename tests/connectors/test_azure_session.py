@@ -280,6 +280,7 @@ def test_a_beginning_of_which_half_is_told_is_lost(
     assert state(compute) == "Succeeded"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [{"cut": 10}, {"truncate": 10}, {"drop": True}])
 def test_a_look_of_which_half_is_told_is_taken_again(
     azure: Running, compute: AzureCompute, what: dict[str, Any]

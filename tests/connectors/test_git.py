@@ -99,6 +99,7 @@ def test_a_commit_arrives_with_its_author_and_only_what_changed(
     assert len(theirs.log()) == 3
 
 
+@pytest.mark.slow
 def test_who_was_slower_changes_nothing(pair: tuple[Bare, Repository]) -> None:
     theirs, ours = pair
     seen = ours.look("main")
@@ -128,6 +129,7 @@ def test_a_history_that_was_forced_is_looked_at_anew(
     assert theirs.files() == {"a.txt": b"1", "other.txt": b"9"}
 
 
+@pytest.mark.slow
 def test_a_branch_of_ours_is_put_onto_another_commit(
     pair: tuple[Bare, Repository],
 ) -> None:

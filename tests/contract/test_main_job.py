@@ -202,6 +202,7 @@ def test_a_team_comes_on_board_and_a_second_pass_writes_nothing(team: Team) -> N
     assert team.versions() == before
 
 
+@pytest.mark.slow
 def test_what_is_granted_and_given_back_stands_in_quota_and_queue(team: Team) -> None:
     team.become_true()
     for gpus in (2, 1, 0):
@@ -478,6 +479,7 @@ def test_a_job_of_a_closed_priority_gets_no_pod_until_a_lead_opens_it(
     )
 
 
+@pytest.mark.slow
 def test_a_team_leaves_and_nothing_of_it_stays(team: Team) -> None:
     take_jobs(team)
     namespace = team.tenancy.namespace

@@ -218,6 +218,7 @@ def test_a_field_that_a_person_took_over_is_taken_back_and_what_is_theirs_stays(
     assert is_right(place)
 
 
+@pytest.mark.slow
 def test_a_namespace_that_somebody_deletes_is_made_again_with_everything_in_it(
     place: Place,
 ) -> None:

@@ -260,6 +260,7 @@ def test_a_name_that_is_taken_is_said(priya: Client) -> None:
     assert "There is a cluster of this name already." in answer.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

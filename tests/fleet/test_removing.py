@@ -127,6 +127,7 @@ def test_a_namespace_that_was_asked_for_there_cannot_be_granted_any_more(
     assert "It cannot be granted any more" in shown
 
 
+@pytest.mark.slow
 def test_over_api_and_page(scene: Scene, mistyped: Cluster) -> None:
     lead = Caller(scene.priya)
     kind = mistyped.flavors.get()

@@ -121,6 +121,7 @@ def test_a_team_is_told_charge_by_charge_with_its_requests(
     assert f'href="/requests/{row.hold.request_id}/"' in html
 
 
+@pytest.mark.slow
 def test_what_is_set_aside_for_later_months_stands_below_this_one(
     scene: Scene, client: Client
 ) -> None:
@@ -201,6 +202,7 @@ def test_who_answers_for_a_cost_centre_finds_its_costs(
     assert "/costs/?by=cost_centre" in client.get("/cost-centres/").content.decode()
 
 
+@pytest.mark.slow
 def test_who_sees_a_part_of_a_teams_charges_is_told_no_share_of_its_whole_limit(
     scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +324,7 @@ def test_the_file_is_one_of_focus(scene: Scene, priya: Client) -> None:
     assert json.loads(line["Tags"])["namespace"] == scene.tenancy.namespace
 
 
+@pytest.mark.slow
 def test_the_file_adds_up_to_the_page_and_each_line_to_its_price(
     scene: Scene, priya: Client
 ) -> None:

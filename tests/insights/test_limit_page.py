@@ -137,6 +137,7 @@ def test_a_lead_asks_and_reads_how_it_stands(here: Site) -> None:
     assert field(page(here), "reason") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "reason", "words"),
     [

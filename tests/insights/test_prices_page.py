@@ -517,6 +517,7 @@ def test_a_request_keeps_the_price_and_the_day_it_was_asked_at(
     assert Caller(here.scene.ada).get(f"requests/{asked.pk}/").json()["formula"] == kept
 
 
+@pytest.mark.slow
 def test_the_answer_beside_the_form_names_it(here: Site, ada: Client) -> None:
     until = (timezone.now() + 7 * DAY).strftime("%Y-%m-%dT%H:%M")
     said = f"team=vision&region=eastus&vm_size={A100}&instances=2&zone=&nodes_for=&until={until}"

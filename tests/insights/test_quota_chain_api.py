@@ -65,6 +65,7 @@ def test_a_team_asks_about_its_own_namespace(here: Site) -> None:
     assert [one["layer"] for one in told["links"]][-2:] == ["queue", "namespace"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "conditions"),
     [

@@ -318,6 +318,7 @@ def test_what_cannot_be_given_back_is_refused_and_changes_nothing(
     assert (grant.count, grant.ended_at) == (3, None)
 
 
+@pytest.mark.slow
 def test_a_request_and_a_team_lead_to_the_reservation(
     here: Site, client: Client
 ) -> None:

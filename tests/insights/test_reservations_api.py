@@ -106,6 +106,7 @@ def test_one_comes_with_its_use_cost_advice_grants_and_names(team: Scene) -> Non
     )
 
 
+@pytest.mark.slow
 def test_as_many_queries_for_fifty_as_for_five(team: Scene) -> None:
     priya, counts = Caller(team.priya), []
     # Read once in a process, and written at a token's first call.

@@ -215,6 +215,7 @@ def test_of_several_the_team_page_chooses(scene: Scene, client: Client) -> None:
     assert 'id="what-the-team-holds"' in client.get("/teams/vision/").content.decode()
 
 
+@pytest.mark.slow
 def test_the_list_is_narrowed_to_a_team_and_a_kind(
     scene: Scene, client: Client
 ) -> None:

@@ -320,6 +320,7 @@ def test_what_is_let_go_early_costs_until_then(scene: Scene) -> None:
         fulfilment.release(asked.pk, by=scene.ada, now=NOW + 5 * DAY)
 
 
+@pytest.mark.slow
 def test_who_may_let_go_and_of_what(scene: Scene) -> None:
     volume, cluster, gpus = (
         granted(scene, key) for key in ("volume", "cluster", "gpus")
@@ -332,6 +333,7 @@ def test_who_may_let_go_and_of_what(scene: Scene) -> None:
         assert refused.value.code == code
 
 
+@pytest.mark.slow
 def test_what_became_of_an_allocation_without_gpus_is_in_the_log(scene: Scene) -> None:
     made, failed = granted(scene, "reservation"), granted(scene, "openai")
     fulfilment.finish(task_of(made).pk, by=scene.priya, note=NOTE, now=later(hours=1))

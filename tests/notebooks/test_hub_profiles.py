@@ -249,6 +249,7 @@ def test_a_name_alone_is_never_guessed(
     assert not HubAccount.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_same_name_on_two_hubs_may_be_two_people(
     caller: HubCaller, ada: User, lead: User, tenancy: Tenancy, profiles: None
 ) -> None:

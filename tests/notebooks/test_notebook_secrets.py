@@ -222,6 +222,7 @@ def test_one_whose_profile_sets_the_variable_by_now_is_not_started_again(
         actions.start(server.pk, by=ada, now=timezone.now())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "elsewhere", "kept"),
     [("cpu", False, True), ("a100", False, False), ("cpu", True, False)],
@@ -339,6 +340,7 @@ def test_after_ten_minutes_it_is_given_up_and_its_pod_goes(
     assert (again.message, again.secret_missed_at) == ("", None)
 
 
+@pytest.mark.slow
 def test_what_another_notebook_waits_for_is_not_its_own(
     tenancy: Tenancy, ada: User, hub: HubOfTests, kubernetes: Kubernetes
 ) -> None:

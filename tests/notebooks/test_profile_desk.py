@@ -389,6 +389,7 @@ def test_the_api_takes_nothing_that_it_does_not_know(lead: User) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_file_goes_out_and_in_again_all_or_none(lead: User, page: Client) -> None:
     publish(lead)
     save(lead, A100)

@@ -588,6 +588,7 @@ def test_a_server_on_a_cluster_out_of_use_is_followed(
     assert server.state == State.STOPPED
 
 
+@pytest.mark.slow
 def test_one_that_the_queue_preempted_says_so_and_only_of_this_launch(
     tenancy: Tenancy,
     ada: User,
@@ -688,6 +689,7 @@ Full = tuple[Kubernetes, Callable[[], None]]
 FOR_ROOM = "by its quota team-quota, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=1"
 
 
+@pytest.mark.slow
 def test_one_beyond_the_namespaces_quota_waits_and_starts_when_a_pod_has_ended(
     tenancy: Tenancy, ada: User, hub: HubOfTests, full: Full
 ) -> None:

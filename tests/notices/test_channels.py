@@ -171,6 +171,7 @@ def test_removing_asks_first_and_forgets_the_address(
     assert Event.objects.get(kind=Kind.CHANNEL_REMOVED).details["name"] == "Platform"
 
 
+@pytest.mark.slow
 def test_the_address_is_shown_nowhere_once_it_is_saved(
     client: Client, priya: User, reachable: Running, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -106,6 +106,7 @@ def test_the_api_lists_them_and_sends_again(priya: User) -> None:
     assert caller.post(f"deliveries/{delivery.pk}/again/").status_code == 409
 
 
+@pytest.mark.slow
 def test_five_rows_or_fifty_take_as_many_queries(client: Client, priya: User) -> None:
     counts = []
     caller = Caller(priya)

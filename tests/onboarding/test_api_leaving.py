@@ -141,6 +141,7 @@ def test_members_do_not_take_the_protection_off(vision: Parting) -> None:
     assert (answer.status_code, answer.json()["code"]) == (403, "not_a_platform_lead")
 
 
+@pytest.mark.slow
 def test_it_is_taken_back_and_exported(vision: Parting) -> None:
     where = f"departures/{asked(vision).json()['id']}/"
     ada = Caller(vision.ada)

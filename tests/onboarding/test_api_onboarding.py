@@ -80,6 +80,7 @@ def test_the_call_again_gives_the_same_answer(ada: Caller) -> None:
     assert ada.post("teams/", said).json()["code"] == "group_taken"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused_at_its_field_and_leaves_nothing(ada: Caller) -> None:
     start = body()["start"]
     wrong: list[tuple[dict[str, Any], int, str]] = [
@@ -109,6 +110,7 @@ def test_what_cannot_be_is_refused_at_its_field_and_leaves_nothing(ada: Caller) 
     assert not Team.objects.exists()
 
 
+@pytest.mark.slow
 def test_the_groups_to_bring_say_why_not_the_others(ada: Caller) -> None:
     rows = {
         row["label"]: row
@@ -138,6 +140,7 @@ def test_a_directory_that_does_not_answer_is_503_and_leaves_nothing(
     assert not Team.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_call_many_times_at_once_makes_one_team(ada: Caller) -> None:
     said = body()

@@ -112,6 +112,7 @@ def test_the_whole_life_asked_drained_kept_gone_and_on_board_again(
     assert told(vision.ada)[-1] == "Vision has left Training"
 
 
+@pytest.mark.slow
 def test_it_is_kept_once_work_has_stopped_on_the_cluster_and_not_before(
     vision: Parting,
 ) -> None:
@@ -305,6 +306,7 @@ def test_what_was_held_back_can_still_be_restored(
     assert vision.tenancy.stage == Stage.HERE
 
 
+@pytest.mark.slow
 def test_only_what_was_confirmed_is_ever_deleted(vision: Parting) -> None:
     other = factories.tenancy(factories.team("Speech"), vision.place.cluster)
     departure = vision.go(is_whole=True)

@@ -165,6 +165,7 @@ def test_what_is_protected_is_not_confirmed(vision: Parting) -> None:
     assert vision.tenancy.stage == Stage.HERE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["", "vision", "Visio", "Speech", "VISION"])
 def test_the_name_is_typed_as_it_is_written(vision: Parting, typed: str) -> None:
     departure = vision.ask()

@@ -108,6 +108,7 @@ def test_a_namespace_that_another_team_asked_for_there_is_taken_back(
     assert asked.state == State.WITHDRAWN
 
 
+@pytest.mark.slow
 def test_what_had_reached_its_date_unseen_expires_and_the_books_agree(
     scene: Scene,
 ) -> None:

@@ -55,6 +55,7 @@ def text(answer: Any) -> str:
     return " ".join(answer.content.decode().split())
 
 
+@pytest.mark.slow
 def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> None:
     factories.request(
         vision.ada, vision.tenancy, vision.place.a100, now=vision.place.time
@@ -154,6 +155,7 @@ def test_who_is_restored_on_its_date_before_anything_ended_is_told_so(
     assert "holds and pays them as before" in text(client.get(page))
 
 
+@pytest.mark.slow
 def test_a_list_of_departures_costs_the_same_however_many(vision: Parting) -> None:
     def queries() -> int:
         client = browser(vision.priya)
@@ -171,6 +173,7 @@ def test_a_list_of_departures_costs_the_same_however_many(vision: Parting) -> No
     assert queries() == few
 
 
+@pytest.mark.slow
 def test_what_has_changed_since_is_shown_anew(vision: Parting) -> None:
     departure = vision.ask()
     vision.unprotect()
@@ -257,6 +260,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_taken_along_as_text(
     assert "member,,'=HYPERLINK(1)," in body
 
 
+@pytest.mark.slow
 def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
     departure = vision.go()
     vision.pass_by(seconds=5)
@@ -273,6 +277,7 @@ def test_a_stuck_finalizer_stands_on_the_page(vision: Parting) -> None:
     assert "example.com/hold in 1 resource instances" in shown
 
 
+@pytest.mark.slow
 def test_what_a_leaving_team_holds_ends_when_it_leaves_and_is_not_kept_longer(
     vision: Parting,
 ) -> None:

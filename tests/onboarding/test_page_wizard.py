@@ -301,6 +301,7 @@ def test_a_size_that_is_none_is_refused(browser: Client, size: str) -> None:
     assert browser.post(fill(browser, "start"), {"size": size}).status_code == 422
 
 
+@pytest.mark.slow
 def test_what_people_decide_needs_a_reason(browser: Client, a100: Flavor) -> None:
     start = fill(browser, "start")
     wanted = {

@@ -43,6 +43,7 @@ def ask_for(scene: Scene, project: str, environment: str = "dev") -> Request:
     return submit(wanted, by=scene.ada, now=now)
 
 
+@pytest.mark.slow
 def test_each_project_shows_its_namespaces_what_they_hold_and_who_asked(
     client: Client, scene: Scene
 ) -> None:

@@ -131,6 +131,7 @@ def test_who_answers_for_a_cost_centre_is_mailed_of_the_same_team_once_in_a_day(
         assert client.get(notice.link).status_code == 200
 
 
+@pytest.mark.slow
 def test_the_daily_mail_names_a_team_that_moves_to_and_fro_once_or_not_at_all(
     lead: Scene, olga: User
 ) -> None:

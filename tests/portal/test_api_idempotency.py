@@ -64,6 +64,7 @@ def test_a_namespace_that_is_there_by_now_is_answered_for_once_more(
     assert again.json() == first.json()
 
 
+@pytest.mark.slow
 def test_a_renewal_that_was_granted_is_answered_for_once_more(
     here: World, body: dict[str, Any]
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_same_key_with_another_body_is_refused(
     assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_mismatch")
 
 
+@pytest.mark.slow
 def test_a_key_is_one_persons_and_one_routes(here: World, body: dict[str, Any]) -> None:
     before = Request.objects.count()
     for user in (here.people["member"], here.own.asker):

@@ -117,6 +117,7 @@ def test_a_request_is_made_once_however_often_its_step_runs(
     assert Request.objects.count() == before + 1
 
 
+@pytest.mark.slow
 def test_the_answer_is_what_the_list_says(asker: BackstageCaller) -> None:
     calls = {
         "create-request": wanted(),

@@ -360,6 +360,7 @@ def test_a_check_that_breaks_is_a_finding_and_the_others_are_made(
     assert "I16" in report.checked
 
 
+@pytest.mark.slow
 def test_reads_that_fail_are_found(place: Scene, settings: object) -> None:
     settings.ALLOWED_HOSTS = []  # type: ignore[attr-defined]
     found = [*reads_are_answered(LATER)]

@@ -186,6 +186,7 @@ def test_each_promise_broken_on_a_cluster_is_found(standing: Place) -> None:
     assert found(standing) == []
 
 
+@pytest.mark.slow
 def test_checking_writes_nothing_to_a_cluster(standing: Place) -> None:
     before = standing.kubernetes.writes
     check(now=standing.time)

@@ -120,6 +120,7 @@ def test_copies_of_what_runs() -> None:
     assert is_about(value(name, "training"), 300)
 
 
+@pytest.mark.slow
 def test_tenancies_that_are_not_true(vision: Scene) -> None:
     names = "tenancies_not_true", "tenancies_oldest_not_true_seconds"
 
@@ -186,6 +187,7 @@ def test_requests_that_wait(vision: Scene) -> None:
     assert found["quartermaster_requests_waiting", "requester"] == 1
 
 
+@pytest.mark.slow
 def test_notices_on_their_way(vision: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     Delivery.objects.all().delete()
     assert value("notices_waiting", "email") == 0
@@ -255,6 +257,7 @@ def test_runs(vision: Scene) -> None:
     assert found == {**none, "waiting": 1, "running": 2}
 
 
+@pytest.mark.slow
 def test_brakes() -> None:
     factories.cluster("training", braked_at=timezone.now(), brake_reason="Many.")
     factories.cluster("other")

@@ -401,6 +401,7 @@ def test_home_needs_no_directory(client: Client) -> None:
     assert "Bring your team on board" in text(client, "/")
 
 
+@pytest.mark.slow
 def test_home_tells_a_lead_what_to_decide_oldest_first(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -428,6 +429,7 @@ def test_a_lead_is_told_at_home_of_a_team_that_nobody_is_in_any_more(
     assert words not in text(client, "/")
 
 
+@pytest.mark.slow
 def test_a_lead_is_told_at_home_of_a_team_that_nobody_leads_any_more(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
@@ -534,6 +536,7 @@ def fill(place: Tenancy, a100: Flavor, priya: User, number: int) -> None:
     factories.make_true(place)
 
 
+@pytest.mark.slow
 def test_a_lead_is_told_at_home_of_what_waits_for_them_because_it_is_large(
     client: Client, vision: Team, place: Tenancy
 ) -> None:
@@ -702,6 +705,7 @@ def departure(team: Team, place: Tenancy, *, by: User) -> Departure:
     return made
 
 
+@pytest.mark.slow
 def test_drift_that_waits_for_a_lead_is_on_home_and_in_the_rail(
     client: Client, place: Tenancy
 ) -> None:

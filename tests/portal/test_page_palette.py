@@ -237,6 +237,7 @@ def test_older_requests_are_found_by_who_asked_and_the_newest_by_every_word(
     assert "Nothing is called" in found(client, "ben gpt")
 
 
+@pytest.mark.slow
 def test_fifty_of_everything_cost_no_more_queries_than_five(
     client: Client, place: Tenancy, ada: User
 ) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -194,6 +195,7 @@ def test_there_are_differences_exactly_where_a_plan_sees_one(
     assert bool(list(differences(wanted, live))) == bool(first_difference(wanted, live))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from(["x", "egress"]), DOCUMENTS),
     st.dictionaries(st.sampled_from(["x", "egress"]), DOCUMENTS),

@@ -64,6 +64,7 @@ def test_the_cluster_says_who_changed_what_and_since_when(
     assert "1 object changed from elsewhere" in priya.get("/clusters/").content.decode()
 
 
+@pytest.mark.slow
 def test_teams_are_as_wanted_but_for_what_others_changed(
     priya: Client, here: World
 ) -> None:

@@ -303,6 +303,7 @@ def test_where_githubs_limit_is_reached_nobody_calls_it_with_the_same_credential
     assert condition(followed.row)[0] == "WaitingForMerge"
 
 
+@pytest.mark.slow
 def test_a_new_token_under_the_same_name_does_not_wait_for_the_limit_of_the_old_one(
     hub: Hub, followed: Followed, tmp_path: Path
 ) -> None:
@@ -346,6 +347,7 @@ def test_however_many_wait_in_a_repository_one_list_tells_of_all(
     assert len(hub.asked) == 2
 
 
+@pytest.mark.slow
 def test_one_of_a_fork_is_not_taken_for_ours(hub: Hub, followed: Followed) -> None:
     followed.reconcile()
     theirs = {**hub.pulls[0], "number": 99, "owner": "somebody"}

@@ -54,6 +54,7 @@ def test_a_cluster_whose_parts_all_work_is_good(place: Place) -> None:
     assert (found.health, badge(found)) == ("good", ("good", "Answers"))
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_kueue_is_down_is_not_good_though_it_answers(
     place: Place, client: Client
 ) -> None:

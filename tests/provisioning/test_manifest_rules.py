@@ -121,6 +121,7 @@ def test_the_queue_serves_its_own_namespace_alone(spec: TenancySpec) -> None:
     )
 
 
+@pytest.mark.slow
 @FEW
 @given(specs())
 def test_only_the_groups_object_id_is_bound_to_the_fixed_role(

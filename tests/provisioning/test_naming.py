@@ -212,6 +212,7 @@ def test_two_projects_never_share_a_namespace(
     assert len(names) == len({one, other})
 
 
+@pytest.mark.slow
 @given(st.lists(SLUGS, min_size=3, max_size=5))
 def test_moving_the_border_between_team_and_project_gives_another_namespace(
     parts: list[str],

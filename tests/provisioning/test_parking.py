@@ -64,6 +64,7 @@ def parked(place: Place) -> Place:
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [die, exhausted], ids=["crash", "memory"])
 def test_it_is_parked_after_five_tries_that_nobody_came_back_from_and_the_others_go_on(
     poison: Place, monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]

@@ -159,6 +159,7 @@ def test_a_way_out_reaches_the_cluster_is_kept_and_goes_again(place: Place) -> N
     assert place.row.is_settled
 
 
+@pytest.mark.slow
 def test_names_reach_a_cluster_whose_network_is_cilium_are_kept_and_go_again(
     place: Place,
 ) -> None:

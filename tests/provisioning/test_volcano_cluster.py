@@ -316,6 +316,7 @@ def test_a_member_starts_jobs_in_the_own_queue(gangs: Place, member: Client) -> 
     assert pods(gangs) == ["train-worker-0", "train-worker-1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", ["qm-others", "default", None])
 def test_a_member_cannot_name_another_queue(
     gangs: Place, member: Client, queue: str | None

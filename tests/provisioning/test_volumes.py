@@ -190,6 +190,7 @@ def test_one_that_has_ended_is_had_again_with_what_is_in_it_and_nobody_takes_it_
     assert quota["spec"]["hard"]["persistentvolumeclaims"] == "21"
 
 
+@pytest.mark.slow
 def test_where_the_cluster_follows_git_the_file_goes_before_the_claim(
     ready: Place,
 ) -> None:

@@ -128,6 +128,7 @@ def test_what_an_approver_asks_is_answered_once_and_they_are_told(
     assert signed.of(priya)("answer", number, "Five folds.").exit_code != 0
 
 
+@pytest.mark.slow
 def test_more_than_there_are_is_not_sent(signed: Signed) -> None:
     before = Request.objects.count()
     refused = signed.terminal("ask", "--gpus", "999", "--for", "2d")

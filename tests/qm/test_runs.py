@@ -138,6 +138,7 @@ def test_with_one_place_and_one_kind_of_gpu_nothing_has_to_be_chosen(
     }
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_the_price_and_the_name_that_its_key_gives(
     signed: Signed,
 ) -> None:
@@ -181,6 +182,7 @@ def test_a_dry_run_names_the_volume_that_the_portal_does_not_keep(
     assert "The portal keeps no volume elsewhere there" in dry.stderr
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_way_is_said_by_option_and_ends_with_3(
     signed: Signed,
 ) -> None:
@@ -412,6 +414,7 @@ def test_one_is_submitted_again_after_another_or_after_none(signed: Signed) -> N
     assert signed.terminal("again", run, "--after", "none").exit_code == 6
 
 
+@pytest.mark.slow
 def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     kept = ("--claim", "datasets:/data", "--checkpoint", "/data/checkpoints")
     first = signed.terminal(*TRAIN, *kept, "--", "train.py").stdout.strip()
@@ -433,6 +436,7 @@ def test_one_that_is_over_goes_on_from_its_checkpoints(signed: Signed) -> None:
     assert Run.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> None:
     kept = (
         "--claim",
@@ -488,6 +492,7 @@ def test_it_goes_on_with_other_values_and_says_first_which(signed: Signed) -> No
     assert Run.objects.count() == 2
 
 
+@pytest.mark.slow
 def test_it_is_submitted_anew_with_other_values_and_says_first_which(
     signed: Signed,
 ) -> None:
@@ -508,6 +513,7 @@ def test_it_is_submitted_anew_with_other_values_and_says_first_which(
     )
 
 
+@pytest.mark.slow
 def test_it_is_submitted_anew_with_another_template(signed: Signed) -> None:
     first = signed.terminal(*TRAIN, "--", "train.py").stdout.strip()
     several = signed.terminal("again", first, "--nodes", "2")

@@ -83,6 +83,7 @@ def page(url: str) -> httpx.Response | None:
         return None
 
 
+@pytest.mark.slow
 def test_a_page_answers_at_the_pods_address_while_it_runs(running: Running) -> None:
     ip = running.start(
         JUPYTERHUB_SERVICE_PREFIX="/user/ada/nb-1/", JUPYTERHUB_SERVER_NAME="<b>"

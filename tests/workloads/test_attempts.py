@@ -353,6 +353,7 @@ def test_a_run_that_was_never_interrupted_says_that_it_started(
     assert [one["number"] for one in told] == [1]
 
 
+@pytest.mark.slow
 def test_of_very_many_attempts_the_page_tells_of_the_last(
     watched: Watched, again: Run
 ) -> None:

@@ -257,6 +257,7 @@ def test_page_and_api_say_the_same_to_the_team_and_nothing_to_strangers(
     assert page.get(f"/teams/{busy.team.slug}/work").status_code == 404
 
 
+@pytest.mark.slow
 def test_a_view_takes_five_queries_after_a_change_and_three_without_one(
     busy: Watched, django_assert_num_queries: Any
 ) -> None:

@@ -135,6 +135,7 @@ def slices(watched: Watched) -> Flavor:
     )
 
 
+@pytest.mark.slow
 def test_page_and_api_say_which_and_why(watched: Watched, slices: Flavor) -> None:
     browser, caller = client(watched.ada), Caller(watched.ada)
     where = address(watched, template="adapt")

@@ -246,6 +246,7 @@ def test_one_busy_gpu_among_many_keeps_run_and_pod_from_being_idle(
     assert PodUse.objects.get().idle_since is None
 
 
+@pytest.mark.slow
 def test_a_run_of_which_a_part_is_measured_is_not_idle(
     watched: Watched, running: Run
 ) -> None:
@@ -273,6 +274,7 @@ def test_a_run_of_which_a_part_is_measured_is_not_idle(
     assert GpuUse.objects.get().idle_since == now
 
 
+@pytest.mark.slow
 def test_a_run_that_runs_again_is_not_idle_since_before_that(
     watched: Watched, running: Run
 ) -> None:
@@ -393,6 +395,7 @@ def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
     assert both["words"] == "Held but not busy: nothing computes on its GPUs."
 
 
+@pytest.mark.slow
 def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
     measured(copied)
     earlier = timezone.now() - timedelta(minutes=30)
@@ -563,6 +566,7 @@ def test_a_notebook_that_nobody_measures_says_that_it_is_not_stopped_as_idle(
     assert shown() == (False, False, True)
 
 
+@pytest.mark.slow
 def test_a_round_that_ends_after_a_later_one_changes_nothing_of_work(
     copied: Watched, running: Run
 ) -> None:

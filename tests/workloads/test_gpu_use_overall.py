@@ -199,6 +199,7 @@ def test_a_gap_counts_as_not_measured(watched: Watched, running: Run) -> None:
     assert sums() == Sums(busy_seconds=120, measured_seconds=240, peak_mib=TEN_GB)
 
 
+@pytest.mark.slow
 def test_a_round_that_ends_late_adds_nothing(watched: Watched, running: Run) -> None:
     start = began(running, timezone.now() - HOUR)
     for minutes in (0, 2, 1):
@@ -224,6 +225,7 @@ def test_two_attempts_count_together_and_the_time_between_them_does_not(
     assert sums() == Sums(busy_seconds=270, measured_seconds=360, peak_mib=2 * TEN_GB)
 
 
+@pytest.mark.slow
 def test_a_look_that_misses_a_pod_adds_nothing_to_the_whole(
     watched: Watched, running: Run
 ) -> None:

@@ -263,6 +263,7 @@ def test_a_view_of_what_has_not_changed_reads_no_copy_and_says_the_same(
     assert list(scene.board(now).work) == first == scene.anew(now)
 
 
+@pytest.mark.slow
 def test_a_page_shows_fifty_lines_and_leads_to_the_others(
     scene: Scene, client: Client
 ) -> None:

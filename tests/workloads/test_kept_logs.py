@@ -124,6 +124,7 @@ def test_one_that_is_stopped_keeps_what_it_had_written(watched: Watched) -> None
     assert log_of(watched, run)["lines"][: len(before)] == before != []
 
 
+@pytest.mark.slow
 def test_one_that_reaches_its_time_limit_keeps_what_it_had_written(
     watched: Watched,
 ) -> None:

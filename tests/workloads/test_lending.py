@@ -284,6 +284,7 @@ def test_cpus_that_others_lend_make_a_run_possible(watched: Watched) -> None:
     assert "8 CPUs would be borrowed" in start["detail"]
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_for_cpus_is_not_said_to_start_at_once(
     watched: Watched,
 ) -> None:

@@ -434,6 +434,7 @@ def test_a_maintenance_that_stops_a_notebook_stands_among_what_comes(
     assert during.context["maintained"] == ""
 
 
+@pytest.mark.slow
 def test_a_start_that_waits_says_why_as_a_run_does(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -456,6 +457,7 @@ def test_a_start_that_waits_says_why_as_a_run_does(
     assert shown.context["story"][1]["title"] == "Waiting"
 
 
+@pytest.mark.slow
 def test_an_image_that_cannot_be_pulled_is_said_while_it_starts(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -631,6 +633,7 @@ def test_the_api_keeps_a_notebook_for_longer_and_ends_that(
     assert caller.get(where).json()["keep_until"] is None
 
 
+@pytest.mark.slow
 def test_what_comes_is_said_with_its_moments(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -694,6 +697,7 @@ def test_every_end_has_a_sentence(
     assert said.endswith("What you saved on its volumes stays.")
 
 
+@pytest.mark.slow
 def test_home_has_the_last_choice_in_one_click(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -843,6 +847,7 @@ def test_the_api_stops_starts_keeps_and_removes(
     assert caller.get(where).status_code == 404
 
 
+@pytest.mark.slow
 def test_the_api_lists_ones_teams_at_one_cost(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:

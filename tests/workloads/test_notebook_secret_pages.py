@@ -147,6 +147,7 @@ def test_a_stopped_notebook_starts_again_with_the_variables_that_its_page_has(
     assert "Stop it first" in words(runs)
 
 
+@pytest.mark.slow
 def test_the_api_starts_it_again_with_others_or_with_those_that_it_has(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:
@@ -165,6 +166,7 @@ def test_the_api_starts_it_again_with_others_or_with_those_that_it_has(
     assert other["secrets"] == [WANDB.as_json]
 
 
+@pytest.mark.slow
 def test_a_missing_secret_is_explained_with_what_a_notebook_does_about_it(
     tenancy: Tenancy, ada: User, hub: HubOfTests
 ) -> None:

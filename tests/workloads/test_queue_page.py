@@ -228,6 +228,7 @@ def test_what_was_let_in_and_is_on_no_node_yet_does_not_have_its_gpus(
     } == {"own-two": (1, 0), "borrows-one": (1, 0)}
 
 
+@pytest.mark.slow
 def test_what_is_larger_than_its_queue_stands_behind_the_line_without_a_number(
     watched: Watched,
 ) -> None:

@@ -175,6 +175,7 @@ def test_a_folder_is_read_from_what_was_sent_as_it_was_given() -> None:
     assert checkpoints_in([{"env": [{"name": "A", "value": "QM_CHECKPOINTS"}]}]) == ""
 
 
+@pytest.mark.slow
 def test_by_the_api_it_is_made_once_for_each_key(watched: Watched) -> None:
     run, caller = ended(submit(watched, KEPT)), Caller(watched.ada)
     where = f"runs/{run.pk}/resume/"

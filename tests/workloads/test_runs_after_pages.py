@@ -88,6 +88,7 @@ def test_a_link_chooses_the_run_to_wait_for_and_one_of_others_chooses_none(
     assert chosen(f"again={run.pk}") == ""
 
 
+@pytest.mark.slow
 def test_its_page_and_that_of_the_other_one_lead_to_each_other(
     tenancy: Tenancy, ada: User
 ) -> None:

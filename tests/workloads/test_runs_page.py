@@ -357,6 +357,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ENDS)
 def test_one_that_is_over_says_how_and_renews_itself_no_more(
     watched: Watched, state: str
@@ -508,6 +509,7 @@ def test_a_script_as_large_as_the_page_says_is_taken_and_a_larger_one_is_named(
     assert "maxlength" not in script.attrs
 
 
+@pytest.mark.slow
 def test_a_team_without_gpus_is_led_to_the_form_that_asks_for_those_of_its_run(
     db: None,
 ) -> None:

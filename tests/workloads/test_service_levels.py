@@ -929,6 +929,7 @@ def test_an_endpoint_leads_to_its_service_level_and_back() -> None:
     assert followed(made.mallory, way) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_who_decided_for_another_team_is_led_to_nothing_of_that_team() -> None:
     made = scene()
@@ -981,6 +982,7 @@ def test_in_a_place_that_its_team_leaves_nothing_new_is_promised() -> None:
     assert followed(lead, way) == "/capacity/service-levels?team=vision"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_long_chain_of_renewals_costs_the_same() -> None:
     made, queries = scene(), []

@@ -319,6 +319,7 @@ def test_slices_of_pods_and_jobs_made_by_hand_are_told_on_the_page_by_the_api_an
         )
 
 
+@pytest.mark.slow
 def test_what_the_team_holds_of_them_is_called_slices(cut: Watched) -> None:
     slices = cut.cluster.flavors.get(name="a100-1g")
     assert (slices.kind, slices.words) == ("A100 1g.10gb slice", "A100 1g.10gb slice")

@@ -80,6 +80,7 @@ def test_defaults_are_filled_in_and_fit_their_own_limits() -> None:
         )
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(max_size=9),

@@ -363,6 +363,7 @@ def test_what_somebody_made_by_kubectl_is_told_and_stopped_in_the_portal(
         )
 
 
+@pytest.mark.slow
 def test_only_the_gang_for_volcano_is_offered_and_the_others_say_why(
     gangs: Gangs,
 ) -> None:
@@ -397,6 +398,7 @@ def test_there_are_no_notebooks_and_it_is_said(gangs: Gangs) -> None:
         check_offer(gangs.tenancy, "pytorch", flavor="a100", gpus=1)
 
 
+@pytest.mark.slow
 def test_a_member_names_no_other_teams_queue(gangs: Gangs, tmp_path: Path) -> None:
     other = factories.tenancy(factories.team("Speech"), gangs.cluster)
     reconcile.reconcile(other.pk, now=timezone.now)

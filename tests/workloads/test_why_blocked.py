@@ -162,6 +162,7 @@ def test_one_behind_a_run_that_waits_for_another_itself_says_so(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["submitted", "skipped", "stopped"])
 def test_what_waits_for_no_other_run_any_more_is_not_explained_by_it(
     tenancy: Tenancy, ada: User, state: str
@@ -177,6 +178,7 @@ def test_what_waits_for_no_other_run_any_more_is_not_explained_by_it(
     assert Caller(ada).get(f"runs/{run.pk}/").json()["why"] is None
 
 
+@pytest.mark.slow
 def test_the_answer_of_stop_names_all_that_is_skipped_with_it(
     tenancy: Tenancy, ada: User
 ) -> None:

@@ -287,6 +287,7 @@ def test_the_clusters_identity_needs_a_right_on_the_group(
     assert azure.nodes(CLUSTER, "research") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
