@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import ClassVar, TypedDict
 
 from django.db.models import Sum
 
@@ -34,7 +35,7 @@ class Effect:
     longer, and waits.
     """
 
-    unit: Unit
+    unit: ClassVar[Unit]
     count: int
     stays: int
     until: datetime
@@ -61,6 +62,7 @@ class Effect:
 class GpusEffect(Effect):
     """What giving back GPUs of a pool changes."""
 
+    unit = Unit.GPU
     product: str
 
     @property
@@ -94,6 +96,7 @@ class GpusEffect(Effect):
 class MachinesEffect(Effect):
     """What giving back machines of a capacity reservation changes, with what the whole of it is before."""
 
+    unit = Unit.MACHINE
     usd_per_hour: Decimal
     usd_per_hour_less: Decimal
 
@@ -132,27 +135,41 @@ def effect_of_machines(
     if row is None:
         raise ValueError(f"allocation {allocation.pk} is no reserved machines")
     usd_per_hour = allocation.usd_per_hour / allocation.count * count
-    is_charged = allocation.charged_from is not None
-    live = Allocation.objects.live().filter(team=allocation.team_id)
     return MachinesEffect(
-        unit=Unit.MACHINE,
         count=count,
         stays=allocation.count - count,
         until=allocation.until,
-        usd_per_day=live.usd_per_day(),
-        usd_per_day_less=money.per_day(gpus=1, price=usd_per_hour)
-        if is_charged
-        else Decimal(0),
-        freed_usd=money.cost_of(
-            usd_per_hour=usd_per_hour,
-            start=allocation.freed_from(now),
-            end=allocation.until,
-        ),
+        **_money(allocation, usd_per_hour, now=now),
         in_use=_in_use_of_machines(row, count),
         held=row.machines,
         usd_per_hour=row.usd_per_hour,
         usd_per_hour_less=row.usd_per_hour_each * count,
     )
+
+
+class Money(TypedDict):
+    """What an effect says of USD, by field."""
+
+    usd_per_day: Decimal
+    usd_per_day_less: Decimal
+    freed_usd: Decimal
+
+
+def _money(allocation: Allocation, usd_per_hour: Decimal, *, now: datetime) -> Money:
+    """What the team pays a day, and what becomes of it and of the budget when so much an hour of a grant goes back."""
+    live = Allocation.objects.live().filter(team=allocation.team_id)
+    is_charged = allocation.charged_from is not None
+    return {
+        "usd_per_day": live.usd_per_day(),
+        "usd_per_day_less": money.per_day(gpus=1, price=usd_per_hour)
+        if is_charged
+        else Decimal(0),
+        "freed_usd": money.cost_of(
+            usd_per_hour=usd_per_hour,
+            start=allocation.freed_from(now),
+            end=allocation.until,
+        ),
+    }
 
 
 def _in_use_of_machines(row: Reservation, count: int) -> str:
@@ -171,24 +188,12 @@ def effect(allocation: Allocation, count: int, *, now: datetime) -> GpusEffect:
     live = Allocation.objects.live().filter(team=allocation.team_id)
     here = live.filter(tenancy=allocation.tenancy_id, flavor=allocation.flavor_id)
     quota = int(here.aggregate(gpus=Sum("gpus"))["gpus"] or 0)
-    price = allocation.price_per_gpu_hour
-    is_charged = allocation.charged_from is not None
     stops = _notebook_that_stops(allocation, count)
     return GpusEffect(
-        unit=Unit.GPU,
         count=count,
         product=allocation.flavor.kind if allocation.flavor is not None else "GPU",
         held=quota,
-        usd_per_day=live.usd_per_day(),
-        usd_per_day_less=money.per_day(gpus=count, price=price)
-        if is_charged
-        else Decimal(0),
-        freed_usd=money.cost(
-            gpus=count,
-            price=price,
-            start=allocation.freed_from(now),
-            end=allocation.until,
-        ),
+        **_money(allocation, count * allocation.price_per_gpu_hour, now=now),
         stays=allocation.gpus - count,
         until=allocation.until,
         in_use=_in_use(allocation, quota - count, stops=stops, now=now),
