@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts.cost_centres.models import CostCentre
 from accounts.memberships import join_teams, members_by_group, record_parts
@@ -171,6 +172,17 @@ def name_cost_centre(code: str, *, now: datetime) -> None:
     )
 
 
+def check_free(*, name: str, slug: str) -> None:
+    """Refuse the name of a new team that another one bears, as its name or as its short name; raises Conflict."""
+    taken = Q(name__iexact=name) | Q(slug=slug)
+    if Team.objects.filter(taken).exists():
+        raise Conflict(
+            "There is a team of this name already. Choose another.",
+            code="name_taken",
+            field="name",
+        )
+
+
 @transaction.atomic
 def create_team(
     *,
@@ -193,15 +205,7 @@ def create_team(
             code="group_taken",
             field="entra_group",
         )
-    if (
-        Team.objects.filter(name__iexact=name).exists()
-        or Team.objects.filter(slug=slug).exists()
-    ):
-        raise Conflict(
-            "There is a team of this name already. Choose another.",
-            code="name_taken",
-            field="name",
-        )
+    check_free(name=name, slug=slug)
     try:
         with transaction.atomic():
             team = Team.objects.create(

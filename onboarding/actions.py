@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accounts.actions import create_team, hold_groups
+from accounts.actions import check_free, create_team, hold_groups
 from accounts.models import Team, User
 from accounts.roles import Permission
 from allocations.changes import refresh
@@ -89,12 +89,7 @@ def slug_for(name: str, *, field: str) -> str:
 def check_name_free(name: str) -> str:
     """The slug that a new team of this name would get; raises BadInput or Conflict."""
     slug = slug_for(name, field="name")
-    if Team.objects.filter(slug=slug).exists():
-        raise Conflict(
-            "There is a team of this name already. Choose another.",
-            code="name_taken",
-            field="name",
-        )
+    check_free(name=display_name(name), slug=slug)
     return slug
 
 
@@ -130,6 +125,16 @@ def check_group(oid: str, *, by: User, graph: Graph) -> Group:
     return group
 
 
+def check_open(cluster: Cluster) -> None:
+    """Refuse a cluster that takes no teams; raises Conflict."""
+    if not cluster.enabled:
+        raise Conflict(
+            "This cluster takes no teams now. Choose another.",
+            code="cluster_off",
+            field="cluster",
+        )
+
+
 @transaction.atomic
 def enrol(
     enrolment: Enrolment, *, brought: Brought, by: User, now: datetime
@@ -150,12 +155,7 @@ def enrol(
         )
         if flavor.azure_nodes is not None:
             lock_quotas(cluster)
-    if not cluster.enabled:
-        raise Conflict(
-            "This cluster takes no teams now. Choose another.",
-            code="cluster_off",
-            field="cluster",
-        )
+    check_open(cluster)
     if brought.is_news:
         hold_groups(by, [group.oid], only=False)
     team, first = create_team(

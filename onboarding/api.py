@@ -1,5 +1,7 @@
 """The front door: a team on board in one call."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
@@ -17,12 +19,13 @@ from accounts.endpoints import Endpoint
 from accounts.models import Team, User
 from accounts.replay import Answer, answer_once, earlier_answer
 from approvals.models import Request as Ask
-from approvals.requests.serializers import RequestSerializer
+from approvals.requests.serializers import PreviewSerializer, RequestSerializer
 from capacity.registry import actions as registry
 from fleet.models import Cluster, Environment, Flavor
 from onboarding.actions import Brought, Enrolment, Start, ask_directory, enrol
 from onboarding.groups import offers
 from onboarding.models import Onboarding
+from onboarding.preview import Plan, plan_of
 from onboarding.team_changes import (
     ClusterEffect,
     Effects,
@@ -127,6 +130,38 @@ class TeamEffectsSerializer(serializers.Serializer[Effects]):
         ]
 
 
+class PlannedSerializer(serializers.Serializer[Any]):
+    """An object that would be created."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    what = serializers.CharField(source="plain", help_text="What it is for.")
+
+
+class TeamPlanSerializer(serializers.Serializer[Plan]):
+    """A team as it would be: nothing was stored."""
+
+    slug = serializers.CharField(
+        help_text="Its short name, in addresses and on clusters."
+    )
+    namespace = serializers.CharField()
+    entra_group_name = serializers.CharField(source="group_name")
+    members = serializers.SerializerMethodField()
+    sentences = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What is worth knowing before, such as that nobody has confirmed its cost centre.",
+    )
+    objects = PlannedSerializer(many=True)
+    start = PreviewSerializer(
+        allow_null=True,
+        help_text="What would be said to its first GPUs; null where it starts without.",
+    )
+
+    def get_members(self, plan: Plan) -> int | None:
+        """How many people are in its group; null where the directory does not say now."""
+        return None if plan.people.unknown else plan.people.count
+
+
 class OnboardedSerializer(serializers.Serializer[Onboarding]):
     """What was stored: the tenancy's conditions say how far the cluster is."""
 
@@ -180,9 +215,9 @@ class TeamEndpoint(TeamReadEndpoint):
     asks = {"list": PageQuery, "members": PageQuery}
     keyed = frozenset({"create", "look_again_at_images"})
     bodyless = frozenset({"look_again_at_images"})
-    previews = frozenset({"preview_change"})
+    previews = frozenset({"preview", "preview_change"})
     asking = frozenset({"create"})
-    outside = frozenset({"create", "partial_update", "preview_change"})
+    outside = frozenset({"create", "partial_update", "preview", "preview_change"})
 
     @extend_schema(request=NewTeamSerializer, responses={201: OnboardedSerializer})
     def create(self, request: Request) -> Response:
@@ -199,6 +234,25 @@ class TeamEndpoint(TeamReadEndpoint):
                 return earlier
             raise
         return answer_once(request, lambda: self._enrol(enrolment, brought))
+
+    @extend_schema(
+        operation_id="teams_preview",
+        request=NewTeamSerializer,
+        responses=TeamPlanSerializer,
+    )
+    def preview(self, request: Request) -> Response:
+        """What bringing a team on board would make, and what would be said to its first ask; nothing is stored."""
+        enrolment = enrolment_from(self.body(NewTeamSerializer))
+        brought = ask_directory(enrolment, by=self.caller, graph=graph())
+        with pointing_into_start():
+            plan = plan_of(
+                enrolment,
+                brought=brought,
+                by=self.caller,
+                graph=graph(),
+                now=timezone.now(),
+            )
+        return Response(TeamPlanSerializer(plan).data)
 
     @extend_schema(request=TeamChangeSerializer, responses=TeamSerializer)
     def partial_update(self, request: Request, slug: str) -> Response:
@@ -265,7 +319,8 @@ class TeamEndpoint(TeamReadEndpoint):
         return Answer(ImagesSerializer(row).data)
 
     def _enrol(self, enrolment: Enrolment, brought: Brought) -> Answer:
-        done = enrol(enrolment, brought=brought, by=self.caller, now=timezone.now())
+        with pointing_into_start():
+            done = enrol(enrolment, brought=brought, by=self.caller, now=timezone.now())
         body = self.shown(Onboarding.objects.get(pk=done.pk), OnboardedSerializer)
         return Answer(body, 201, f"/api/v1/teams/{done.team.slug}/")
 
@@ -282,6 +337,17 @@ class GroupEndpoint(Endpoint):
         """Groups that the caller may bring, and why not the others."""
         found = offers(self.caller, text=self.asked.get("q", ""), graph=graph())
         return Response(GroupsSerializer({"results": found}).data)
+
+
+@contextmanager
+def pointing_into_start() -> Iterator[None]:
+    """Have what is refused about the first GPUs point to where the body has it; actions name the field alone."""
+    try:
+        yield
+    except Refused as refused:
+        if refused.field in StartSerializer().fields:
+            refused.pointer = pointer_to("start", refused.field)
+        raise
 
 
 def owner_from(oid: str) -> User:

@@ -204,34 +204,39 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> Choice:
     }
 
 
-def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> Judged:
-    """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
-    version, policy = policy_in_force(now)
-    environment, cost_centre = (
-        draft.values.get("environment", "dev"),
-        draft.values.get("cost_centre", ""),
-    )
+def first_ask(start: Start, *, environment: str, cost_centre: str) -> Wanted:
+    """The first ask of a team that is not there yet; its place and its team are in no database."""
     place = Tenancy(
         team=Team(cost_centre=cost_centre),
         cluster=start.flavor.cluster,
         environment=environment,
     )
-    wanted = Wanted.of_gpus(
+    return Wanted.of_gpus(
         tenancy=place,
         flavor=start.flavor,
         gpus=start.gpus,
         until=start.until,
         purpose=start.purpose,
+        reason=start.reason,
     )
-    ask = wanted.ask()
+
+
+def judge_first(
+    wanted: Wanted, flavor: Flavor, *, person: User, now: datetime
+) -> Judged:
+    """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
+    version, policy = policy_in_force(now)
+    ask, cost_centre = wanted.ask(), wanted.team.cost_centre
     limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
-    months = money.by_month(gpus=1, usd_per_hour=Decimal(1), start=now, end=start.until)
+    months = money.by_month(
+        gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until
+    )
     fresh = Decimal(settings.ENV.monthly_budget_usd)
     since = now - timedelta(days=limits.window_days)
     given = given_lately(person, since=since)
     standing = Standing(
         now=now,
-        **pool_of(start.flavor),
+        **pool_of(flavor),
         recent_person_gpus=given.gpus,
         recent_person_usd=given.usd,
         recent_team_usd=Decimal(0),
@@ -251,17 +256,23 @@ def judge_start(start: Start, draft: Draft, *, person: User, now: datetime) -> J
 
 
 def planned_objects(
-    draft: Draft, *, cluster: Cluster, team: str, project: str
+    cluster: Cluster,
+    *,
+    team: str,
+    project: str,
+    cost_centre: str,
+    environment: str,
+    entra_group: str,
 ) -> list[Planned]:
-    """The objects that sending the draft will create, with their names."""
+    """The objects that bringing a team on board will create, with their names."""
     spec = TenancySpec(
         tenancy=0,
         team=team,
         project=project,
-        cost_centre=draft.values["cost_centre"],
-        environment=draft.values["environment"],
+        cost_centre=cost_centre,
+        environment=environment,
         namespace=namespace_of(team=team, project=project),
-        entra_group=str(uuid.UUID(draft.values["entra_group"])),
+        entra_group=str(uuid.UUID(entra_group)),
         cohort=cluster.cohort,
         storage_class=cluster.storage_class,
         flavors=(),
@@ -293,7 +304,7 @@ def answer_to(
     start = start_of(form.cleaned_data, now=now)
     if start is None:
         return {"nothing": True}
-    judged = judge_start(start, draft, person=person, now=now)
+    judged = _judged(start, draft, person=person, now=now)
     hint = hint_of(judged.remedies)
     return {
         "verdict": verdict(answer_of(judged.answer), hint=hint),
@@ -305,6 +316,15 @@ def answer_to(
     }
 
 
+def _judged(start: Start, draft: Draft, *, person: User, now: datetime) -> Judged:
+    wanted = first_ask(
+        start,
+        environment=draft.values.get("environment", "dev"),
+        cost_centre=draft.values.get("cost_centre", ""),
+    )
+    return judge_first(wanted, start.flavor, person=person, now=now)
+
+
 def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool:
     """Whether the first ask can be sent; what speaks against it is put at its field."""
     start = start_of(form.cleaned_data, now=now)
@@ -312,7 +332,7 @@ def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool
         return True
     try:
         check_answer(
-            judge_start(start, draft, person=person, now=now).answer,
+            _judged(start, draft, person=person, now=now).answer,
             reason=start.reason,
         )
     except Refused as refusal:
@@ -327,7 +347,12 @@ def review(draft: Draft, *, people: People, person: User, now: datetime) -> Revi
     cluster = cluster_of(draft)
     form = StartForm(dict(values), cluster=cluster) if cluster else None
     objects = planned_objects(
-        draft, cluster=cluster or Cluster(), team=team, project=project
+        cluster or Cluster(),
+        team=team,
+        project=project,
+        cost_centre=values["cost_centre"],
+        environment=values["environment"],
+        entra_group=values["entra_group"],
     )
     answer: StartAnswer = {"incomplete": True}
     if form:

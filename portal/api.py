@@ -283,6 +283,11 @@ nested = [
         name="tenancy-shares",
     ),
     path(
+        "teams/new/preview/",
+        TeamEndpoint.as_view({"post": "preview"}),
+        name="team-preview",
+    ),
+    path(
         "teams/<slug:slug>/change-preview/",
         TeamEndpoint.as_view({"post": "preview_change"}),
         name="team-change-preview",

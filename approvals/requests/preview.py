@@ -44,8 +44,12 @@ def preview_of(wanted: Wanted, *, by: User, now: datetime) -> dict[str, Any]:
     """
     check(wanted, by=by, now=now)
     renewing.check(wanted, now=now)
-    judged = judge(wanted, person=by, now=now)
-    answer = answer_of(judged.answer)
+    return told(judge(wanted, person=by, now=now), by=by, now=now)
+
+
+def told(judged: Judged, *, by: User, now: datetime) -> dict[str, Any]:
+    """The same of an ask that is judged already, such as the first one of a team that is not there yet."""
+    wanted, answer = judged.wanted, answer_of(judged.answer)
     nearest, wait = judged.nearest, usual_wait(answer["route"])
     later = judged.later
     held, per_day = held_and_paid_before(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 class Action:
     """An operation under a name; `id_name` is what the id in its address is called, `page` the page of what it gives.
 
-    `previews` are sent by POST and change nothing; `destructive` takes away what somebody may still use. `left_out` are
-    parameters behind the ? that no action takes: an action has one answer, and no stream.
+    `page_of` says where the answer has what the page's address names. `previews` are sent by POST and change nothing;
+    `destructive` takes away what somebody may still use. `left_out` are parameters behind the ? that no action takes:
+    an action has one answer, and no stream.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Action:
     description: str
     id_name: str = ""
     page: str = ""
+    page_of: tuple[str, ...] = ("id",)
     previews: bool = False
     destructive: bool = False
     left_out: frozenset[str] = frozenset()
@@ -28,6 +30,8 @@ class Action:
 
 # What an action takes whose name is all that the description says of it.
 INPUTS = {
+    "environment": "What its namespace is for. In production people decide whatever is asked for.",
+    "project": "What its first project is called; it stands in the namespace's name.",
     "allocation": "The id of an allocation of list-allocations.",
     "cluster": "The name of a cluster of list-clusters, such as training-eastus.",
     "notebook": "The id of a notebook of list-notebooks.",
@@ -57,6 +61,37 @@ ACTIONS = (
         "teams_list",
         "List my teams",
         "The teams that the person may see. Their slugs are the team in other actions.",
+    ),
+    Action(
+        "list-groups",
+        "directory_groups",
+        "List groups that may become teams",
+        "Groups of Entra ID that the person may bring on board, their own or those of a name, and why not the others.",
+    ),
+    Action(
+        "preview-team",
+        "teams_preview",
+        "Preview bringing a team on board",
+        "Says what would be made for a group of Entra ID, and what would be said to its first GPUs. Stores nothing.",
+        previews=True,
+    ),
+    Action(
+        "bring-team-on-board",
+        "teams_create",
+        "Bring a team on board",
+        "Makes a group of Entra ID a team with a namespace on a cluster and, if wanted, asks for its first GPUs. "
+        "Preview it first.",
+        page="onboarding",
+        page_of=("team", "slug"),
+    ),
+    Action(
+        "show-onboarding",
+        "teams_onboarding",
+        "Show a team's coming on board",
+        "How far a new team's namespace is: each of its objects, and what became of its first request.",
+        id_name="team",
+        page="onboarding",
+        page_of=("team", "slug"),
     ),
     Action(
         "show-budgets",

@@ -6,9 +6,10 @@ the portal against a real one.
 """
 
 import json
-from functools import cache
+from functools import cache, reduce
 from http import HTTPStatus
 from io import BytesIO
+from operator import getitem
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -136,9 +137,10 @@ def _answered(operation: Operation, answer: HttpResponse) -> HttpResponse:
         # A caller has no use for addresses of the API, and what stands in one is not as it is to be sent.
         if PAGES.issubset(told):
             told |= {name: _cursor_in(told[name] or "") for name in PAGES}
-        page = operation.action.page
-        if page:
-            told["page"] = settings.PUBLIC_URL + reverse(page, args=[told["id"]])
+        action = operation.action
+        if action.page:
+            key = reduce(getitem, action.page_of, told)
+            told["page"] = settings.PUBLIC_URL + reverse(action.page, args=[key])
         return JsonResponse({"output": told})
     errors = told.get("errors") or [{"pointer": "", "detail": told.get("detail", "")}]
     sentence = " ".join(

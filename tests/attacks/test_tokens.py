@@ -145,6 +145,7 @@ def test_what_any_token_may_send_stores_nothing() -> None:
         ("RunEndpoint", "again_preview"),
         ("RunEndpoint", "resume_preview"),
         ("RunEndpoint", "limit_preview"),
+        ("TeamEndpoint", "preview"),
         ("TeamEndpoint", "preview_change"),
     }
 

@@ -14,13 +14,15 @@ from pytest_django import Settings
 
 from accounts.directory import backstage as directory
 from sandbox.backstage import CATALOG_TOKEN, NOTICES_TOKEN
+from sandbox.world import group_id, person_id
 from tests.backstages import connect
 from tests.services.process import port_of, reserve_port, wait_until
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "integrations" / "backstage"
 DEADLINE = 60.0
-ALICE = "00000000-0000-4000-8000-00000000a11c"
+# Somebody of the directory's climate team, whose group has no team in the portal.
+ALICE, CLIMATE = person_id(1), group_id(9)
 PEOPLE = f"""
 apiVersion: backstage.io/v1alpha1
 kind: User
@@ -30,6 +32,16 @@ metadata:
     graph.microsoft.com/user-id: {ALICE}
 spec:
   memberOf: []
+---
+apiVersion: backstage.io/v1alpha1
+kind: Group
+metadata:
+  name: climate-people
+  annotations:
+    graph.microsoft.com/group-id: {CLIMATE}
+spec:
+  type: team
+  children: []
 """
 ENDED = {"completed", "failed", "cancelled"}
 

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.directory import backstage as directory
-from accounts.models import ApiToken, User
+from accounts.models import ApiToken, Team, User
 from approvals.models import Request
 from audit.events import Kind
 from audit.models import Event
@@ -26,6 +26,7 @@ from sandbox.backstage import NOTICES_TOKEN
 from tests import factories
 from tests.integrations.real_backstage import (
     ALICE,
+    CLIMATE,
     PACKAGE,
     RealBackstage,
     backstage,
@@ -137,6 +138,53 @@ def test_who_has_not_been_in_the_portal_reads_what_to_do(
     User.objects.filter(pk=alice.pk).update(signed_in_at=None)
     task = real.run("request-gpus", form())
     assert "401: Sign in to the portal once" in task.log, task.log
+
+
+def newcomers(**changes: Any) -> dict[str, Any]:
+    """The form in which Alice brings her group on board, filled in."""
+    base = {
+        "name": "Climate",
+        "group": "group:default/climate-people",
+        "cost_centre": "CC-9",
+        "project": "models",
+        "environment": "dev",
+        "cluster": "training-eastus",
+        "gpus": 0,
+    }
+    return base | changes
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_template_brings_a_team_on_board(real: RealBackstage) -> None:
+    task = real.run("bring-team-on-board", newcomers())
+    assert task.status == "completed", task.log
+    team = Team.objects.get(slug="climate")
+    assert str(team.entra_group) == CLIMATE
+    assert task.output["links"][0]["url"].endswith("/teams/climate/onboarding")
+    assert of_alice() == []
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_team_comes_on_board_with_its_first_gpus(real: RealBackstage) -> None:
+    factories.cost_centre("CC-9")
+    until = f"{timezone.now() + timedelta(days=2):%Y-%m-%d}"
+    asked = {"gpus": 1, "flavor": "a100", "purpose": "training", "until": until}
+    task = real.run("bring-team-on-board", newcomers(**asked))
+    assert task.status == "completed", task.log
+    [made] = of_alice()
+    assert (made.state, made.gpus, made.team.slug) == ("approved", 1, "climate")
+    assert made.tenancy is not None
+    assert made.tenancy.namespace in task.output["text"][0]["content"]
+
+
+@pytest.mark.usefixtures("directory")
+def test_a_group_that_has_a_team_already_is_refused_in_the_log(
+    real: RealBackstage, here: World
+) -> None:
+    factories.team("Weather", entra_group=CLIMATE)
+    task = real.run("bring-team-on-board", newcomers())
+    assert task.status == "failed"
+    assert "This group has a team already. Ask its members." in task.log
 
 
 def test_what_alice_is_told_is_one_line_of_her_notifications(

@@ -425,6 +425,14 @@ def test_a_field_is_checked_while_it_is_typed(
     assert words in answer.content.decode()
 
 
+def test_the_name_of_a_team_that_was_renamed_is_not_called_free(
+    browser: Client,
+) -> None:
+    factories.team("Climate", slug="vision")
+    answer = browser.get("/teams/new/check?name=climate").content.decode()
+    assert "There is a team of this name already." in answer
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "gpus", ["８", "8 ", "1.0", "+1", "-1", "0", "NaN", "1e2", "9" * 20]
