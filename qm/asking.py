@@ -18,7 +18,7 @@ def team_of(teams: Sequence[Named], slug: str) -> str:
         return slug
     if not teams:
         raise Ended(
-            "You are in no team. Bring one on board in the portal, or join the group of one.",
+            "You are in no team. Bring one on board (qm onboard), or join the group of one.",
             Code.REFUSED,
         )
     if len(teams) > 1:

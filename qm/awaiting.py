@@ -1,10 +1,11 @@
-"""Waiting for a request: until what it asks for is there, or does not come."""
+"""Waiting for a request or a new team: until what is wanted is there, or does not come."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from time import sleep
 from typing import Any
+from urllib.parse import quote
 
 from qm import request_words, words
 from qm.calls import Portal
@@ -56,3 +57,36 @@ def ended(request: Mapping[str, Any]) -> None:
     if request["stage"] not in GRANTED:
         raise Ended(text, Code.NOT_DONE)
     words.note(text)
+
+
+def there(portal: Portal, made: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a team's coming on board once its namespace is as it is wanted; tell meanwhile what stands in its way."""
+    progress, pause, slug = Progress(), FIRST_PAUSE, made["team"]["slug"]
+    path = f"teams/{quote(slug, safe='')}/onboarding/"
+    try:
+        while not made["tenancy"]["is_settled"]:
+            progress.say(_so_far(made["tenancy"]))
+            sleep(pause)
+            pause = min(pause * GROWTH, LONGEST_PAUSE)
+            made = portal.get(path, patient=True)
+    except KeyboardInterrupt:
+        progress.clear()
+        where = f"{portal.url}/teams/{slug}/onboarding"
+        raise Ended(
+            f"Team {slug} is on board, and its namespace is being made: {where}",
+            Code.INTERRUPTED,
+        ) from None
+    progress.clear()
+    words.note(f"{made['tenancy']['namespace']} is there.")
+    return made
+
+
+def _so_far(tenancy: Mapping[str, Any]) -> str:
+    ready = sum(one["state"] == "true" for one in tenancy["objects"])
+    counted = (
+        f"{ready} of {len(tenancy['objects'])} objects are there."
+        if tenancy["objects"]
+        else "It is being made."
+    )
+    said = f"{tenancy['namespace']}: {counted} {tenancy['explanation']}"
+    return words.plain(said).rstrip()

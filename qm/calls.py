@@ -65,6 +65,15 @@ OPTIONS: Mapping[str, str] = {
 }
 
 
+# The same of a new team; a template's parameter may be called so, too, and is given otherwise.
+TEAM: Mapping[str, str] = {
+    "name": "NAME",
+    "entra_group": "--group",
+    "cost_centre": "--cost-centre",
+    "project": "--project",
+    "environment": "--environment",
+    "cluster": "--cluster",
+}
 # How each JWT begins, which Entra ID's tokens are and the portal's own are not.
 JWT = "Bearer eyJ"
 
@@ -305,9 +314,12 @@ def code_of(status: int) -> Code:
 def option_of(pointer: str) -> str:
     """The option that a JSON pointer is about, to stand before its sentence."""
     parts = [part for part in pointer.split("/") if part]
-    if parts[:1] == ["values"] and len(parts) > 1:
-        parts = parts[1:]
-    return f"{option_named(parts[0])}: " if parts else ""
+    if not parts:
+        return ""
+    if parts[0] == "values" and len(parts) > 1:
+        return f"{option_named(parts[1])}: "
+    field = parts[1] if parts[0] == "start" and len(parts) > 1 else parts[0]
+    return f"{OPTIONS.get(field) or TEAM.get(field) or option_named(field)}: "
 
 
 def option_named(field: str) -> str:

@@ -8,6 +8,7 @@ from qm.commands import (
     asking,
     completion,
     logs,
+    onboarding,
     places,
     requests,
     runs,
@@ -21,6 +22,8 @@ __all__ = ["qm"]
 for command in (
     access.login,
     access.logout,
+    onboarding.groups,
+    onboarding.onboard,
     places.places,
     places.templates,
     submitting.train,

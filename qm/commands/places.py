@@ -55,7 +55,7 @@ def places(is_json: bool) -> None:
         words.note(
             "Nowhere yet: your team needs a namespace on a cluster, and you ask for one in the portal."
             if has_team
-            else "Nowhere yet: you are in no team. Bring one on board in the portal, or join the group of one."
+            else "Nowhere yet: you are in no team. Bring one on board (qm onboard), or join the group of one."
         )
     return None
 
