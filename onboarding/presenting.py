@@ -2,20 +2,16 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NotRequired, TypedDict
 
-from django.conf import settings
-
-from accounts.cost_centres.models import unconfirmed
 from accounts.current_user import add_refusal
 from accounts.models import Team, User
 from allocations.budgets import money
-from approvals.judging import earlier_requests
-from approvals.judging.inputs import answer_of, given_lately, policy_in_force, pool_of
-from approvals.requests.actions import Judged, check_answer
+from approvals.judging.inputs import answer_of
+from approvals.requests.actions import Judged, check_answer, judge
 from approvals.requests.presenting import hint_of, verdict
 from approvals.requests.wanted import Wanted
 from catalogue.models import arrival_on
@@ -28,7 +24,6 @@ from onboarding.forms import StartForm
 from onboarding.images import KIND, PLAIN, registry_name
 from onboarding.journey import STEPS, Draft, cluster_of, start_of
 from onboarding.recommending import Recommendation, recommend
-from policy.evaluation import Standing, evaluate
 from policy.rules import Arrival
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.desired.naming import namespace_of, slug_of
@@ -205,13 +200,13 @@ def _size(kind: Flavor, gpus: int, days: int, now: datetime) -> Choice:
 
 
 def first_ask(start: Start, *, environment: str, cost_centre: str) -> Wanted:
-    """The first ask of a team that is not there yet; its place and its team are in no database."""
+    """The first ask of a team that is not there yet: its place and its team are in no database, its budget is fresh."""
     place = Tenancy(
         team=Team(cost_centre=cost_centre),
         cluster=start.flavor.cluster,
         environment=environment,
     )
-    return Wanted.of_gpus(
+    wanted = Wanted.of_gpus(
         tenancy=place,
         flavor=start.flavor,
         gpus=start.gpus,
@@ -219,40 +214,7 @@ def first_ask(start: Start, *, environment: str, cost_centre: str) -> Wanted:
         purpose=start.purpose,
         reason=start.reason,
     )
-
-
-def judge_first(
-    wanted: Wanted, flavor: Flavor, *, person: User, now: datetime
-) -> Judged:
-    """What the policy says to the first ask of a team that holds nothing and has a fresh budget; writes nothing."""
-    version, policy = policy_in_force(now)
-    ask, cost_centre = wanted.ask(), wanted.team.cost_centre
-    limits = policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
-    months = money.by_month(
-        gpus=1, usd_per_hour=Decimal(1), start=now, end=wanted.until
-    )
-    fresh = Decimal(settings.ENV.monthly_budget_usd)
-    since = now - timedelta(days=limits.window_days)
-    given = given_lately(person, since=since)
-    standing = Standing(
-        now=now,
-        **pool_of(flavor),
-        recent_person_gpus=given.gpus,
-        recent_person_usd=given.usd,
-        recent_team_usd=Decimal(0),
-        earlier=earlier_requests.gather(wanted, person=person, since=since, now=now),
-        budget=dict.fromkeys(months, money.Left(fresh, fresh)),
-        unconfirmed_cost_centre=unconfirmed(cost_centre),
-    )
-    return Judged(
-        wanted=wanted,
-        person=person,
-        ask=ask,
-        standing=standing,
-        answer=evaluate(ask, standing, policy),
-        version=version,
-        policy=policy,
-    )
+    return replace(wanted, budgets={})
 
 
 def planned_objects(
@@ -322,7 +284,7 @@ def _judged(start: Start, draft: Draft, *, person: User, now: datetime) -> Judge
         environment=draft.values.get("environment", "dev"),
         cost_centre=draft.values.get("cost_centre", ""),
     )
-    return judge_first(wanted, start.flavor, person=person, now=now)
+    return judge(wanted, person=person, now=now)
 
 
 def takes(form: StartForm, draft: Draft, *, person: User, now: datetime) -> bool:

@@ -9,7 +9,7 @@ from accounts.actions import check_cost_centre
 from accounts.cost_centres.models import unconfirmed, unconfirmed_words
 from accounts.models import User
 from approvals.requests import preview
-from approvals.requests.actions import check_grantable
+from approvals.requests.actions import check_grantable, judge
 from connectors.graph import Graph
 from onboarding.actions import (
     Brought,
@@ -22,7 +22,6 @@ from onboarding.presenting import (
     People,
     Planned,
     first_ask,
-    judge_first,
     people_of,
     planned_objects,
 )
@@ -79,5 +78,4 @@ def _said(
         start, environment=enrolment.environment, cost_centre=cost_centre
     )
     check_grantable(wanted, now=now)
-    judged = judge_first(wanted, start.flavor, person=by, now=now)
-    return preview.told(judged, by=by, now=now)
+    return preview.told(judge(wanted, person=by, now=now), by=by, now=now)

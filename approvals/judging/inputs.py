@@ -13,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, Sum, Value
 from django.db.models.expressions import CombinedExpression
 from pydantic import TypeAdapter
 
-from accounts.cost_centres.models import is_confirmed
+from accounts.cost_centres.models import is_confirmed, unconfirmed
 from accounts.models import Team, User
 from allocations.bookings.levels import Level, lowest
 from allocations.bookings.promised import booked_beside, levels_of
@@ -326,11 +326,6 @@ class Given(NamedTuple):
         return cls(sum(one.gpus for one in grants), usd)
 
 
-def given_lately(person: User, *, since: datetime) -> Given:
-    """What the policy alone gave to this person's asks since a moment."""
-    return Given.of(_grants(Q(request__requester=person), since=since))
-
-
 def _limits(wanted: Wanted, policy: Policy) -> Thresholds:
     ask = wanted.ask()
     return policy.thresholds_for(ask.offering, ask.environment, ask.flavor, ask.tier)
@@ -347,7 +342,7 @@ class Grant(NamedTuple):
     usd: Decimal
 
 
-def _grants(
+def grants(
     whose: Q, *, since: datetime, renews: int | None = None, gpus: int = 0
 ) -> list[Grant]:
     """What the policy alone granted since a moment.
@@ -390,7 +385,7 @@ def _grants_beside(wanted: Wanted, person: User, *, since: datetime) -> GrantsBe
     """What counts beside an ask: on any cluster and of any kind, for ten small asks are one large one."""
     # A team that is being brought on board has no number yet, and was granted nothing.
     team = wanted.team.pk or 0
-    found = _grants(
+    found = grants(
         Q(request__team=team) | Q(request__requester=person),
         since=since,
         renews=wanted.renews,
@@ -411,8 +406,17 @@ class Held(NamedTuple):
     has_bookings: bool
 
 
+def _held_by_newcomers(wanted: Wanted) -> Held:
+    """The same of a team that is being brought on board: it is in no database yet, and holds nothing."""
+    flavor = wanted.flavor
+    has_bookings = flavor is not None and booked_beside(flavor).exists()
+    return Held(0, 0, not unconfirmed(wanted.team.cost_centre), has_bookings)
+
+
 def _held_beside(wanted: Wanted) -> Held:
     """What the team of an ask holds of its kind; one statement for all that no window has a part in."""
+    if not wanted.team.pk:
+        return _held_by_newcomers(wanted)
     live = Allocation.objects.live().of_gpus().filter(team=OuterRef("pk"))
     of_kind = live.filter(flavor=wanted.flavor)
     row = (

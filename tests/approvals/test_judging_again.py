@@ -16,7 +16,7 @@ from approvals.conversation.actions import edit
 from approvals.decisions import rerouting
 from approvals.decisions.actions import approve, ask_back
 from approvals.judging import reevaluation
-from approvals.judging.inputs import coming, given_lately, policy_of
+from approvals.judging.inputs import coming, policy_of
 from approvals.models import Decision, Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.preview import preview_of
@@ -30,6 +30,7 @@ from notices.models import Notice
 from policy.document import LEADERSHIP, LEADS, Policy, Route, Thresholds
 from tests import factories
 from tests.approvals import shop
+from tests.approvals.given import given_lately
 from tests.approvals.policies import activated, drafted, in_force
 from tests.scene import DAY, HOUR, NOW, Scene
 

@@ -22,7 +22,7 @@ from approvals import tasks
 from approvals.conversation.actions import edit
 from approvals.decisions import actions as deciding
 from approvals.decisions.actions import approve, reject
-from approvals.judging.inputs import coming, given_lately
+from approvals.judging.inputs import coming
 from approvals.models import Request
 from approvals.policy_desk.simulator import simulate
 from approvals.renewals import lowering, renewing
@@ -40,6 +40,7 @@ from policy.document import Policy, Thresholds
 from policy.evaluation import Outcome
 from provisioning.models import Tenancy
 from tests import factories
+from tests.approvals.given import given_lately
 from tests.scene import DAY, HOUR, NOW, Scene, books, ledger
 from tests.scene import scene as make
 from tests.subscribed import subscribe, told

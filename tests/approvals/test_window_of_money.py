@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.models import Team
-from approvals.judging.inputs import answer_of, derive, given_lately, policy_of
+from approvals.judging.inputs import answer_of, derive, policy_of
 from approvals.models import Decision, Evaluation, Request
 from approvals.requests.actions import judge, submit
 from approvals.requests.preview import preview_of
@@ -15,6 +15,7 @@ from approvals.requests.wanted import Wanted, resolve
 from policy.document import Thresholds
 from policy.evaluation import Outcome
 from tests import factories
+from tests.approvals.given import given_lately
 from tests.scene import DAY, NOW, REASON, Scene
 
 pytestmark = pytest.mark.django_db

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.models import Team
 from audit.models import Event
+from fleet.models import Flavor
 from sandbox.world import group_id
 from tests import factories
 from tests.calling import Caller
@@ -142,3 +143,26 @@ def test_what_is_wrong_about_the_start_is_named_inside_it(ada: Caller) -> None:
     for path in (PREVIEW, "teams/"):
         [error] = ada.post(path, said).json()["errors"]
         assert error["pointer"] == "/start/until", path
+
+
+def test_what_is_booked_meanwhile_is_not_free_for_the_first_gpus(ada: Caller) -> None:
+    Flavor.objects.update(gpus_total=3)
+    other, now = factories.team(), timezone.now()
+    factories.tenancy(other, Flavor.objects.get().cluster)
+    booked = {
+        "team": other.slug,
+        "flavor": "training-eastus/a100",
+        "gpus": 2,
+        "starts_at": (now + timedelta(days=1)).isoformat(),
+        "until": (now + timedelta(days=2)).isoformat(),
+        "purpose": "training",
+    }
+    by = Caller(factories.person(teams=[other]))
+    assert by.post("requests/", booked).json()["state"] == "approved"
+    reason = {"reason": "For the review of the model."}
+    said = body(start=body()["start"] | reason)
+    before = ada.post(PREVIEW, said).json()["start"]["answer"]
+    made = ada.post("teams/", said).json()["request"]["evaluations"][0]["answer"]
+    assert made["outcome"] == "people"
+    assert before["outcome"] == made["outcome"]
+    assert before["sentence"] == made["sentence"]
