@@ -44,6 +44,8 @@ CLUSTER = Offering(
     key="cluster",
     name="New cluster",
     line="A cluster of its own, for what the present ones cannot take.",
+    good_reason="Scans of patients may share no nodes with other teams (rule DP-7). "
+    "Own nodes on the present cluster were refused by audit.",
     spec=ClusterSpec,
     unit="node",
     gate=Gate.APPROVAL,

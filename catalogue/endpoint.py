@@ -68,6 +68,8 @@ ENDPOINT = Offering(
     key="endpoint",
     name="Production inference endpoint",
     line="A model that answers production requests.",
+    good_reason="The ranking gets 300 requests a second at noon. "
+    "Two replicas answered in 80 ms in the test, one in 400.",
     spec=EndpointSpec,
     unit="replica",
     gate=Gate.APPROVAL,

@@ -55,6 +55,8 @@ GPUS = Offering(
     key="gpus",
     name="GPUs",
     line="A few GPUs for a while, for anything.",
+    good_reason="The detector for the review on 12 December. "
+    "On 8 GPUs a run takes 40 hours; with 4 we finish after it.",
     spec=GpuSpec,
     unit="GPU",
     gate=Gate.SELF_SERVICE,
@@ -67,6 +69,8 @@ TRAINING = Offering(
     key="training",
     name="Large training",
     line="Eight GPUs or more for one training.",
+    good_reason="The next language model: 12 days on 32 GPUs, at the pace of the last one. "
+    "With 16 it is late for the release.",
     spec=TrainingSpec,
     unit="GPU",
     gate=Gate.APPROVAL,

@@ -37,6 +37,8 @@ NAMESPACE = Offering(
     key="namespace",
     name="Namespace",
     line="A place for a project’s development, test or production.",
+    good_reason="The search goes live on 12 January, and what serves people should not share rights and limits with "
+    "our training.",
     spec=NamespaceSpec,
     unit="namespace",
     gate=Gate.SELF_SERVICE,

@@ -56,6 +56,8 @@ NOTEBOOK = Offering(
     key="notebook",
     name="Notebook",
     line="A notebook server with its own GPUs.",
+    good_reason="The course from 4 to 15 January: 20 students, two hours a day. "
+    "A third of a GPU each was enough last time.",
     spec=NotebookSpec,
     unit="GPU",
     gate=Gate.SELF_SERVICE,

@@ -146,12 +146,14 @@ class Spec(BaseModel):
 class Offering:
     """Something that may be asked for. `reversible_minutes` is how soon it is undone, None when it is not.
 
-    `end` is what happens at its end, unless platform leads say otherwise.
+    `end` is what happens at its end, unless platform leads say otherwise. `good_reason` is one that lets people decide
+    without asking back, as an example beside the field.
     """
 
     key: str
     name: str
     line: str
+    good_reason: str
     spec: type[Spec]
     unit: str
     gate: Gate

@@ -88,6 +88,8 @@ RESERVATION = Offering(
     key="reservation",
     name="Capacity reservation",
     line="Azure capacity that is kept for you, and paid.",
+    good_reason="The final training begins on 4 January and cannot wait. "
+    "In November Azure had none of these machines on four days.",
     spec=ReservationSpec,
     unit="instance",
     gate=Gate.APPROVAL,

@@ -10,6 +10,7 @@ from accounts.current_user import add_refusal
 from accounts.models import User
 from approvals.models import Request
 from approvals.requests.actions import LEAST_REASON
+from catalogue.gpus import GPUS
 from connectors.errors import ConnectorError
 from connectors.graph import Graph
 from fleet.models import Cluster, Environment, Flavor
@@ -177,8 +178,8 @@ class StartForm(StrictForm):
         max_length=2000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Needed when a person decides: what is it for, and why this much? "
-        f"At least {LEAST_REASON} characters.",
+        help_text="Needed when a person decides: what is it for, why this much, and what if you get less? "
+        f"At least {LEAST_REASON} characters. For example: “{GPUS.good_reason}”",
     )
 
     def __init__(self, *args: Any, cluster: Cluster, **kwargs: Any) -> None:

@@ -69,7 +69,8 @@ class RequestForm(StrictForm):
         required=False,
         max_length=LONGEST_TEXT,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=f"A person decides this one. What is it for, and why this much? At least {LEAST_REASON} characters.",
+        help_text="A person decides this one. What is it for, why this much, and what if you get less? "
+        f"At least {LEAST_REASON} characters.",
     )
     token = forms.CharField(widget=forms.HiddenInput, max_length=64, required=False)
     answered = forms.CharField(widget=forms.HiddenInput, max_length=300, required=False)
@@ -88,6 +89,7 @@ class RequestForm(StrictForm):
         super().__init__(data, label_suffix="")
         self.offering, self.setting, self.teams = offering, setting, teams
         set_choices(self, "team", [(each.slug, each.name) for each in teams])
+        self.fields["reason"].help_text += f" For example: “{offering.good_reason}”"
         if not offering.may_begin_later:
             del self.fields["starts_at"]
         self.asked = fields_of(offering)

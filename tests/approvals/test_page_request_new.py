@@ -375,6 +375,12 @@ def test_a_reason_is_asked_for_only_when_a_person_decides(page: Client) -> None:
     assert 'name="reason"' in text(page.post(PREVIEW, values(gpus="3")))
 
 
+def test_beside_the_reason_stands_one_that_helps_to_decide(page: Client) -> None:
+    shown = text(page.post(PREVIEW, values(gpus="3")))
+    assert "what if you get less?" in shown
+    assert "For example: “The detector for the review on 12 December." in shown
+
+
 def test_a_person_is_not_asked_without_a_reason(page: Client) -> None:
     response = page.post(NEW, values(gpus="3", reason="because"))
     assert response.status_code == 422

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 
+from approvals.requests.actions import LEAST_REASON
 from capacity.prices.shipped import VM_GPUS, VM_PRICES
 from catalogue.models import is_by_person
-from catalogue.offering import DOWN, Gate, in_sentence
+from catalogue.offering import DOWN, Gate, Offering, in_sentence
 from catalogue.offerings import OFFERINGS
 from tests.approvals.shop import BY_PERSON, SPECS
 
@@ -129,3 +130,9 @@ def test_every_vm_size_with_a_price_says_how_many_gpus_it_has() -> None:
 )
 def test_a_title_reads_well_within_a_sentence(shown: str, within: str) -> None:
     assert in_sentence(shown) == within
+
+
+@pytest.mark.parametrize("offering", OFFERINGS.values(), ids=lambda one: one.key)
+def test_the_example_of_a_reason_would_be_taken_itself(offering: Offering) -> None:
+    assert LEAST_REASON <= len(offering.good_reason) <= 160
+    assert offering.good_reason.endswith(".")
