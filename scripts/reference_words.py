@@ -23,8 +23,9 @@ WEBHOOK_SUBJECTS = {
 
 ABOUT_QM = """\
 What `qm` can do, as `qm COMMAND --help` tells it, too. How to begin:
-[Run a training job from the command line](../how-to/train-from-the-command-line.md) and
-[Ask for GPUs from the command line](../how-to/ask-from-the-command-line.md).
+[Bring a team on board](../how-to/bring-a-team-on-board.md),
+[Ask for GPUs from the command line](../how-to/ask-from-the-command-line.md) and
+[Run a training job from the command line](../how-to/train-from-the-command-line.md).
 
 RUN is a run's number, its name, or how its name begins where only one does. N is a request's number, by
 which what it gave is renewed and given back, too. `--json` prints the answer of
