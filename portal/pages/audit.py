@@ -335,8 +335,8 @@ def _line(
         else {"text": ""}
     )
     moment: Cell = {
-        "text": f"{event.at:%a} {event.at.day} {event.at:%b, %H:%M:%S}",
-        "sub": f"{event.at:%Y}, UTC",
+        "text": f"{event.at:%a} {event.at.day} {event.at:%b %Y}",
+        "sub": f"{event.at:%H:%M:%S} UTC",
     }
     thing: Cell = {"text": about.text, "href": about.href}
     details: Cell = {"text": _details(event, title, kinds)}
