@@ -87,12 +87,12 @@ def _how_many(objects: int, *, ready: int, failed: int, done: str) -> str:
 
 
 @register.inclusion_tag("parts/waiting.html")
-def waiting_line(waiting: Wait) -> Context:
-    """Why it waits."""
+def waiting_line(waiting: Wait, *, quiet: bool = False) -> Context:
+    """Why it waits; `quiet` where the list around it says that there is nothing to do."""
     tone = {"escalate": "bad", "never": "bad", "change": "waiting"}.get(
         waiting.get("kind", "wait"), "waiting"
     )
-    return {"waiting": waiting, "tone": tone}
+    return {"waiting": waiting, "tone": tone, "quiet": quiet}
 
 
 @register.inclusion_tag("parts/empty.html")

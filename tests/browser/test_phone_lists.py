@@ -101,6 +101,69 @@ def test_a_run_is_read_in_few_lines(open_page: Open, scene: Scene) -> None:
     page.wait_for_url("**/runs/*")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/", "/teams/vision/"])
+def test_what_is_held_is_read_in_few_lines(
+    open_page: Open, scene: Scene, path: str
+) -> None:
+    factories.allocation(scene.ada, scene.tenancy, scene.flavor)
+    page = open_page(scene.ada, path, size="phone", theme="dark")
+    row = page.locator(".table--held tbody tr")
+    assert lines(row) <= 5
+    name, badge = row.locator("th").bounding_box(), row.locator(".badge").bounding_box()
+    assert name is not None
+    assert badge is not None
+    assert abs(name["y"] - badge["y"]) < 12, "the state stands below the name"
+    assert violations(page) == []
+    assert overflow(page) == 0
+
+
+@pytest.mark.slow
+def test_home_says_once_that_there_is_nothing_to_do(
+    open_page: Open, scene: Scene
+) -> None:
+    for gpus in (8, 12):
+        factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=gpus)
+    page = open_page(scene.ada, "/", size="phone")
+    expect(page.get_by_text("there is nothing to do unless")).to_have_count(1)
+    expect(page.get_by_text("Nothing to do;")).to_have_count(0)
+    assert max(map(lines, page.locator(".notice").all())) <= 5
+
+
+@pytest.mark.slow
+def test_a_breadcrumb_of_one_digit_is_as_wide_as_a_finger_needs(
+    open_page: Open, scene: Scene
+) -> None:
+    asked = factories.request(scene.ada, scene.tenancy, scene.flavor, gpus=8)
+    page = open_page(scene.ada, f"/requests/{asked.pk}/edit", size="phone")
+    place = page.locator(".crumbs li", has=page.get_by_role("link")).nth(1)
+    box = place.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) >= 24
+    page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] - 1)
+    page.wait_for_url(f"**/requests/{asked.pk}/")
+
+
+WORDS_AND_NUMBER = """all => all.map(
+  rule => [...rule.children].slice(-2).map(one => one.getBoundingClientRect().toJSON()))"""
+
+
+@pytest.mark.slow
+def test_the_number_of_a_rule_stands_beside_its_words_or_below_them(
+    open_page: Open, scene: Scene
+) -> None:
+    page = open_page(scene.ada, "/requests/new?gpus=16", size="phone")
+    page.locator(".verdict__rest > summary").first.click()
+    rules = page.locator(".rules li:has(.rules__number:not(:empty))")
+    pairs = rules.evaluate_all(WORDS_AND_NUMBER)
+    assert pairs
+    for words, number in pairs:
+        beside = number["left"] >= words["right"]
+        below = number["top"] >= words["bottom"] - 4
+        assert beside or (below and abs(number["left"] - words["left"]) < 1)
+        assert below or number["height"] < 30, "two columns of broken words"
+
+
 # Where the lines of a name begin on the page: how far in the one does that is furthest in.
 BEGINS = """(name) => {
   const range = document.createRange();
