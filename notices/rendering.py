@@ -10,8 +10,9 @@ from notices.message import LONGEST_TITLE, Message, one_line
 MARKS = {"ok": "✓", "no": "✕", "note": "!", "allowed": "i"}
 # A mail brings its looks along: programs that show mail load no style sheet.
 FONT = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
-SOFT = "color:#5b6570"
-LINE = "border-top:1px solid #d9dee3"
+# Programs that show mail in the dark paint it black under the words: no one grey is read on both.
+SOFT = "opacity:0.7"
+LINE = "border-top:1px solid #a9b0b6"
 BUTTON = "display:inline-block;padding:10px 16px;border-radius:6px;background:#0b5c66;color:#ffffff"
 CELL = "padding:6px 16px 6px 0;vertical-align:top"
 
@@ -95,19 +96,20 @@ def _html(entry: Entry, *, heading: str) -> str:
     return (
         f'<{heading} style="font-size:{size}px;margin:0 0 8px">{escape(said.title)}</{heading}>'
         f'<p style="margin:0 0 16px">{escape(said.sentence)}</p>'
-        f"{_rows(said.facts)}"
+        f"{_rows(said.facts, soft=(SOFT, ''))}"
         f'<p style="margin:16px 0"><a href="{escape(entry.url)}" style="{BUTTON};text-decoration:none">'
         f"{escape(said.action)}</a></p>"
-        f"{_rows([(f'{MARKS[mark]} {text}', limit) for mark, text, limit in said.rules])}"
+        f"{_rows([(f'{MARKS[mark]} {text}', limit) for mark, text, limit in said.rules], soft=('', SOFT))}"
     )
 
 
-def _rows(rows: Sequence[tuple[str, str]]) -> str:
+def _rows(rows: Sequence[tuple[str, str]], *, soft: tuple[str, str]) -> str:
+    """Two columns; `soft` is how each one's words look: what stands out is what people look for."""
     if not rows:
         return ""
     cells = "".join(
-        f'<tr><td style="{CELL}">{escape(label)}</td><td style="{CELL};{SOFT}">{escape(value)}</td></tr>'
-        for label, value in rows
+        f'<tr><td style="{CELL};{soft[0]}">{escape(left)}</td><td style="{CELL};{soft[1]}">{escape(right)}</td></tr>'
+        for left, right in rows
     )
     return f'<table role="presentation" style="border-collapse:collapse;margin:0 0 8px">{cells}</table>'
 

@@ -26,6 +26,7 @@ SAID = Message(
     ),
     action="Decide",
 )
+CELLS, SOFT = r'<td style="([^"]*)">([^<]*)</td>', rendering.SOFT
 ENTRY = Entry(SAID, "https://gpus.example.com/requests/17/")
 SETTINGS = "https://gpus.example.com/settings/notices/"
 MESSAGES = st.builds(
@@ -193,3 +194,19 @@ def _texts(value: Any) -> list[dict[str, Any]]:
         if isinstance(value, list)
         else []
     )
+
+
+def test_a_mail_is_read_in_the_light_and_in_the_dark() -> None:
+    """A colour is named only together with what it stands on: else the program that shows it chooses that."""
+    digest = rendering.digest([ENTRY], day=date(2026, 12, 1), settings_url=SETTINGS)
+    for html in (mail().html, digest.html):
+        styles = re.findall(r'style="([^"]*)"', html)
+        colours = [one for one in styles if re.search(r"(?<![-\w])color:", one)]
+        assert colours
+        assert [one for one in colours if "background:" not in one] == []
+
+
+def test_of_a_fact_its_value_stands_out_and_of_a_rule_its_words() -> None:
+    soft = {words for style, words in re.findall(CELLS, mail().html) if SOFT in style}
+    assert {"Cost", "Until", "people decide above 2"} <= soft
+    assert not {"$59,000", "! 16 GPUs"} & soft
