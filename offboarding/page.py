@@ -19,7 +19,7 @@ from offboarding.plan import Step, Story, steps
 from provisioning.clusters.contents import Contents
 from provisioning.models import Tenancy
 from provisioning.stages import Stage
-from ui.amounts import usd
+from ui.amounts import size, usd
 from ui.parts import Cell, Columns, Row
 
 HISTORY, MOST_ON_HOME = 20, 5
@@ -339,7 +339,7 @@ def _place(place: previews.GoingPlace, kept: DeparturePlace | None) -> PlaceShow
         found=found,
         objects=place.objects,
         claim_columns=["Disk", {"label": "Size", "kind": "number"}],
-        claims=[{"cells": [claim["name"], claim["size"]]} for claim in claims],
+        claims=[{"cells": [claim["name"], size(claim["size"])]} for claim in claims],
         claims_caption=f"Disks on {place.cluster.title}",
         read_at=read_at,
         is_read=is_read,

@@ -1,5 +1,6 @@
 """How amounts, moments, spans and enumerations are written: on pages, in mails, in rules and over the API. Pure."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -113,7 +114,12 @@ def jobs(count: int) -> str:
 
 def share(part: int, whole: int) -> str:
     """ "17 %"; a whole of nothing has no shares."""
-    return "–" if not whole else f"{round(100 * part / whole)} %"
+    return "–" if not whole else f"{round(100 * part / whole):,} %"
+
+
+def size(quantity: str) -> str:
+    """A quantity of Kubernetes as people write it: "100 GiB" of "100Gi"; any other as it is."""
+    return re.sub(r"^(\d+)([KMGTP]i)$", r"\1 \2B", quantity)
 
 
 def hours(amount: Decimal) -> str:

@@ -75,7 +75,7 @@ def test_asking_leads_to_a_page_with_everything_that_goes(vision: Parting) -> No
     shown = text(client.get(answer["Location"]))
     for part in (
         "datasets",
-        "100Gi",
+        "100 GiB",
         "Read from the cluster",
         "1 × A100",
         "4 × A100",

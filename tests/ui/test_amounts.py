@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from scripts.packages import PACKAGES, ROOT
-from ui.amounts import ahead, listed, rate
+from ui.amounts import ahead, listed, rate, share, size
 
 NOW = datetime(2026, 11, 21, 9, 36, tzinfo=UTC)
 
@@ -65,3 +65,25 @@ def test_the_first_of_a_month_is_1_and_not_01_wherever_people_read_it() -> None:
     ]
     assert len(sources) > 100
     assert padded == []
+
+
+@pytest.mark.parametrize(
+    ("quantity", "words"),
+    [
+        ("100Gi", "100 GiB"),
+        ("2Ti", "2 TiB"),
+        ("512Mi", "512 MiB"),
+        ("1G", "1G"),
+        ("", ""),
+    ],
+)
+def test_a_size_has_a_unit_that_people_know(quantity: str, words: str) -> None:
+    assert size(quantity) == words
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "words"),
+    [(1, 6, "17 %"), (902, 24, "3,758 %"), (1, 0, "–")],
+)
+def test_a_share_is_told_in_hundredths(part: int, whole: int, words: str) -> None:
+    assert share(part, whole) == words
