@@ -102,7 +102,7 @@ class Entra:
         if not flow.get("state") or query.get("state") != flow["state"]:
             raise SignInRefused(
                 "state_mismatch",
-                "This sign-in was not started in this browser, or twice.",
+                "This sign-in began in another browser, or was used already. Begin it anew.",
             )
         if not query.get("code") and not query.get("error"):
             raise SignInRefused(

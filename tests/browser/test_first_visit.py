@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from accounts.models import User
+from accounts.models import Team
 from accounts.roles import Role
 from onboarding.models import Onboarding
 from tests import factories
@@ -59,6 +59,24 @@ def ready(scene: Scene) -> None:
     factories.make_true(scene.tenancy, at=now + timedelta(seconds=1))
 
 
+@pytest.mark.parametrize(
+    ("size", "edge"), [("desk", "right"), ("phone", "left")], ids=["beside", "below"]
+)
+def test_what_can_be_done_stands_at_the_end_of_the_titles_line_or_begins_the_next(
+    open_page: Open, scene: Scene, size: str, edge: str
+) -> None:
+    ready(scene)
+    Team.objects.update(name="Computer Vision and Perception")
+    page = open_page(scene.ada, "/teams/vision/onboarding", size=size)
+    action = page.get_by_role("link", name="Go to the team")
+    row = page.locator(".heading__row")
+    border = f"(one) => Math.round(one.getBoundingClientRect().{edge})"
+    padding = f"getComputedStyle(one).padding{edge.title()}"
+    inset = int(row.evaluate(f"(one) => Math.round(parseFloat({padding}))"))
+    inwards = 1 if edge == "left" else -1
+    assert action.evaluate(border) == row.evaluate(border) + inwards * inset
+
+
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_a_team_that_stands_is_told_what_comes_next_before_what_was_created(
     open_page: Open, scene: Scene, size: str, theme: str
@@ -94,10 +112,28 @@ def test_a_team_without_gpus_is_shown_the_way_to_a_first_job(
     expect(page.get_by_role("heading", level=1)).to_have_text("Use your GPUs")
 
 
+@pytest.mark.usefixtures("directory")
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_who_is_not_let_in_reads_why_and_what_to_quote(
+    open_page: Open, transactional_db: None, size: str, theme: str
+) -> None:
+    page = open_page(
+        factories.person("Noor"), "/sign-in/callback", size=size, theme=theme
+    )
+    main = page.get_by_role("main")
+    expect(main).to_contain_text("began in another browser, or was used already")
+    assert lines(main.locator(".note")) == 2, "the request's id, then the cause"
+    expect(main.locator(".note")).to_contain_text("state_mismatch")
+    expect(main.get_by_role("link", name="Try again")).to_be_visible()
+    assert violations(page) == []
+    assert overflow(page) == 0
+
+
+@pytest.mark.usefixtures("directory")
 def test_the_mark_of_a_page_without_frame_stands_above_its_words(
     open_page: Open, transactional_db: None
 ) -> None:
-    page = open_page(User(), "/sign-in", size="phone")
+    page = open_page(factories.person("Noor"), "/sign-in/callback", size="phone")
     mark, words = page.locator(".brand__mark"), page.get_by_role("heading", level=1)
     assert mark.evaluate(LEFT) == words.evaluate(LEFT)
 

@@ -83,7 +83,7 @@ def test_it_refuses_another_state(world: Running, state: str | None) -> None:
 
 
 def test_it_refuses_an_answer_without_a_flow(world: Running) -> None:
-    with pytest.raises(SignInRefused, match="not started"):
+    with pytest.raises(SignInRefused, match="began in another browser"):
         world.entra().finish_sign_in({}, {"code": "x"})
 
 
