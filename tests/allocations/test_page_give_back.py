@@ -53,6 +53,11 @@ def test_it_shows_the_effect_before_anything_is_done(
     assert live() == [2]
 
 
+def test_one_that_stays_is_told_in_the_singular(page: Client, held: Allocation) -> None:
+    shown = parsed(page.get(address(held), {"gpus": "1"}).content.decode())
+    assert "1 × A100 stays yours until" in shown.words
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("used", "when_over", "said"),
@@ -244,7 +249,7 @@ def test_a_lead_says_why_and_the_page_speaks_of_the_team(
     client.force_login(scene.priya)
     shown = client.get(address(held), {"gpus": "1"}).content.decode()
     assert "Why you take it back" in shown
-    assert "stay the team’s until" in " ".join(shown.split())
+    assert "stays the team’s until" in " ".join(shown.split())
     whole = client.get(address(held), {"gpus": "2"}).content.decode()
     assert "Nothing of it stays. The team can ask again at any time." in whole
     silent = client.post(address(held), {"gpus": "1", "reason": ""})
