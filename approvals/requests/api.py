@@ -31,6 +31,7 @@ from approvals.requests import actions
 from approvals.requests.listing import narrowed
 from approvals.requests.pointers import pointing
 from approvals.requests.preview import preview_of
+from approvals.requests.prices import with_votes
 from approvals.requests.queries import ApprovalQuery, RequestQuery
 from approvals.requests.serializers import (
     SHORT_FORM,
@@ -504,7 +505,7 @@ def listed(rows: Any) -> QuerySet[Request]:
     found: QuerySet[Request] = rows.select_related(
         "team", "requester", "flavor__cluster"
     ).only(*LINE)
-    return found.prefetch_related(Prefetch("allocation", allocations))
+    return with_votes(found.prefetch_related(Prefetch("allocation", allocations)))
 
 
 def described(rows: Any) -> QuerySet[Request]:

@@ -20,6 +20,7 @@ from approvals.models import Decision, Evaluation, Request, Rerouting, Step
 from approvals.notices import rerouting_words
 from approvals.requests.actions import MOST_UNITS
 from approvals.requests.presenting import over_budget_now, state_of
+from approvals.requests.prices import usd_of
 from approvals.requests.timeline import coming
 from approvals.states import STORED, State
 from approvals.webhooks import ApprovedSerializer
@@ -294,6 +295,7 @@ class RequestShortSerializer(OutputSerializer[Request]):
     formula = serializers.CharField(
         help_text="How that came about: at which price of which day."
     )
+    usd_now = serializers.SerializerMethodField()
     content_version = serializers.IntegerField(
         help_text="Counts the changes of what is asked."
     )
@@ -305,6 +307,17 @@ class RequestShortSerializer(OutputSerializer[Request]):
         source="lapses",
         help_text="Undecided, or unanswered while its requester has the turn.",
     )
+
+    @extend_schema_field(
+        serializers.DecimalField(
+            max_digits=12,
+            decimal_places=2,
+            help_text="In all, of `count_now` until `until_now`, as it was voted for.",
+        )
+    )
+    def get_usd_now(self, request: Request) -> str:
+        """As asked, where that is all of it."""
+        return f"{usd_of(request):.2f}"
 
     def get_stage(self, request: Request) -> State:
         """The state that people see."""

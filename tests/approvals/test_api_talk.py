@@ -1,6 +1,7 @@
 """Changing and talking about a request over the API, and what it says of what happens next."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -233,6 +234,23 @@ def test_a_request_of_which_a_vote_left_less_tells_how_much_it_is_about_now(
         assert (body["state"], body["count"], body["count_now"]) == ("waiting", 12, 9)
         assert datetime.fromisoformat(body["until"]) == asked.until
         assert datetime.fromisoformat(body["until_now"]) == sooner
+        # Nine for two days are half of twelve for three.
+        assert Decimal(body["usd_now"]) == Decimal(body["usd"]) / 2
+
+
+@pytest.mark.parametrize("path", ["requests/", "requests/{}/"])
+def test_what_was_granted_for_fewer_tells_what_that_costs(
+    scene: Scene, path: str
+) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=4, days=3, now=now
+    )
+    approve(asked.pk, by=scene.priya, expected_version=1, count=1, now=now)
+    found = Caller(scene.ada).get(path.format(asked.pk)).json()
+    body = found["results"][0] if "results" in found else found
+    assert body["state"] == "approved"
+    assert Decimal(body["usd_now"]) == Decimal(body["usd"]) / 4
 
 
 def test_what_was_taken_back_says_when_by_whom_and_why(scene: Scene) -> None:
