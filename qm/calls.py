@@ -89,6 +89,17 @@ class Bearer(AuthBase):
         return request
 
 
+class Answered(dict[str, Any]):
+    """An object of an answer, which ends the command where it lacks what is read: qm is of another version then."""
+
+    def __missing__(self, name: str) -> Any:
+        raise Ended(
+            f"The portal answers without {name!r}: it is of another version than this qm, {__version__}. Install the "
+            "qm of the portal's version.",
+            Code.AWAY,
+        )
+
+
 class Portal:
     """The API of one portal, as one person."""
 
@@ -242,7 +253,7 @@ def lost(url: str, error: Exception) -> Ended:
 def read(response: requests.Response) -> Any:
     """The JSON of an answer; raises Ended for what no portal answers."""
     try:
-        return response.json()
+        return response.json(object_hook=Answered)
     except ValueError:
         raise Ended(
             f"What answers at {response.url} is no portal.", Code.AWAY

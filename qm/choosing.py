@@ -67,7 +67,7 @@ def submission(
             flavor=given["flavor"],
             gpus=values.get("gpus"),
             nodes=values.get("nodes", 1),
-            memory=chosen.get("gpu_memory", 0),
+            memory=chosen["gpu_memory"],
         ),
         "priority": given["priority"],
         "values": values,
@@ -107,9 +107,7 @@ def topology_of(given: Named, place: Named) -> dict[str, Any]:
     named = given["within"] or given["near"]
     if not named:
         return {}
-    levels = dict.fromkeys(
-        level for one in place["flavors"] for level in one.get("levels", ())
-    )
+    levels = dict.fromkeys(level for one in place["flavors"] for level in one["levels"])
     found = [one for one in levels if named in (one, one.rpartition("/")[2])]
     if len(found) != 1:
         known = ", ".join(levels) or "none"
@@ -198,8 +196,7 @@ def flavor_of(
     fit = [
         (one["memory"], one["flavor"])
         for one in place["flavors"]
-        if one.get("memory", 0) >= memory > 0
-        and not (are_together and one.get("is_slice"))
+        if one["memory"] >= memory > 0 and not (are_together and one["is_slice"])
     ]
     if fit:
         return str(min(fit)[1])
@@ -257,7 +254,7 @@ def _of_several_nodes(
         if {each["name"] for each in one["parameters"]} >= OF_SEVERAL_NODES
         and (one["accepts_files"] or not needs_files)
         # A platform team's own recipe is for who names it.
-        and one["slug"] == one.get("shape", one["slug"])
+        and one["slug"] == one["shape"]
     ]
     missing = _missing(place)
     return fitting, [one for one in fitting if missing.get(one["slug"]) == ""]
@@ -358,11 +355,11 @@ def minutes(text: str, *, of: str = "--time") -> int:
 
 
 def refuse_time(text: str, template: Named) -> None:
-    """Raises Ended for a time that the template does not take; nothing where it says no limits."""
+    """Raises Ended for a time that the template does not take."""
     found = next(
         (one for one in template["parameters"] if one["name"] == "minutes"), None
     )
-    if not text or found is None or "maximum" not in found:
+    if not text or found is None:
         return
     if not found["minimum"] <= minutes(text) <= found["maximum"]:
         raise Ended(

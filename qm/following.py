@@ -95,14 +95,14 @@ def pods_of(run: Run, attempt: int | None = None) -> list[Mapping[str, Any]]:
         return list(run["pods"])
     kept = _kept_pods(run)
     if attempt is None:
-        attempt = max((one.get("attempt") or 0 for one in kept), default=0)
-    return [one for one in kept if (one.get("attempt") or 0) == attempt]
+        attempt = max((one["attempt"] or 0 for one in kept), default=0)
+    return [one for one in kept if (one["attempt"] or 0) == attempt]
 
 
 def _kept_pods(run: Run) -> list[Mapping[str, Any]]:
     """The pods of whose logs something is kept, of all attempts."""
     gone = {"word": GONE, "started_at": None}
-    return [{**gone, **one} for one in run.get("kept_logs", [])]
+    return [{**gone, **one} for one in run["kept_logs"]]
 
 
 def key_of(pod: Mapping[str, Any], known: Iterable[Key]) -> Key:

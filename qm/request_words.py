@@ -18,9 +18,9 @@ VERDICTS: Mapping[str, str] = {
 }
 OVER: Mapping[str, str] = {"withdrawn": "It was withdrawn.", "lapsed": "It lapsed."}
 # By the unit of what goes back: what the number beside it is, and of what.
-HELD_BESIDE: Mapping[str, Fact] = {
-    "gpu": ("quota", "GPUs"),
-    "machine": ("reserved", "machines"),
+HELD_BESIDE: Mapping[str, tuple[str, str]] = {
+    "gpu": ("quota", "GPU"),
+    "machine": ("reserved", "machine"),
 }
 # Neither granted and made, nor given up.
 UNFINISHED = ("waiting", "approved", "setting_up")
@@ -37,7 +37,7 @@ def stage(request: Named) -> str:
 
 def what(request: Named) -> str:
     """What is asked for, with how much of it was granted or votes so far leave of it, where that is less."""
-    granted, left = request["approved_count"], _left(request)
+    granted, left = request["approved_count"], request["count_now"]
     if granted is not None and granted != request["count"]:
         return f"{request['name']}, {granted} granted"
     if granted is None and left < request["count"]:
@@ -46,14 +46,8 @@ def what(request: Named) -> str:
 
 
 def until(request: Named) -> str:
-    """Until when it was granted, or is asked for while nothing is granted, in local time."""
-    granted = request["approved_until"] or request.get("until_now")
-    return words.moment(granted or request["until"])
-
-
-def _left(request: Named) -> int:
-    """How much of it the votes so far leave; a portal of before tells all of it."""
-    return int(request.get("count_now", request["count"]))
+    """Until when it was granted, or what the votes so far leave while nothing is granted, in local time."""
+    return words.moment(request["approved_until"] or request["until_now"])
 
 
 def where(request: Named) -> str:
@@ -72,8 +66,7 @@ def answer(plan: Named) -> list[Fact]:
     found = plan["answer"]
     return [
         ("answer", found["sentence"]),
-        # A portal of before does not tell it.
-        ("in its way", plan.get("over_budget")),
+        ("in its way", plan["over_budget"]),
         ("who decides", _route(plan)),
         *_reasons(plan),
         *_lines("automatic", (one["sentence"] for one in plan["remedies"])),
@@ -85,7 +78,7 @@ def answer(plan: Named) -> list[Fact]:
         *_lines("budget", map(_month, plan["budget"])),
         (
             "in its namespace",
-            f"{plan['quota']['before']} GPUs without it, {plan['quota']['after']} with it",
+            f"{words.counted(plan['quota']['before'], 'GPU')} without it, {plan['quota']['after']} with it",
         ),
         *_lines("then", plan["after_approval"] if is_possible(plan) else ()),
     ]
@@ -162,7 +155,7 @@ def request(found: Named) -> list[Fact]:
         ("whose turn", turn(found)),
         *_lines("question", questions(found)),
         ("not granted", found["why_not_granted"]),
-        ("in its way", found.get("over_budget")),
+        ("in its way", found["over_budget"]),
         ("withdrawn", found["withdrawn_because"]),
         ("reason", found["reason"]),
         ("for", found["purpose"]),
@@ -177,18 +170,13 @@ def request(found: Named) -> list[Fact]:
 
 def _until(found: Named) -> list[Fact]:
     """When it ends, or ended; what it was granted until stands beside that where it came earlier."""
-    if found["stage"] == "ended" and (ended := _ended(found)):
+    if found["stage"] == "ended" and (ended := found["ended"]):
         return [
             ("ended", words.moment(ended[-1]["ended_at"])),
             ("granted until", until(found)),
         ]
     held = found["allocation"]
     return [("until", words.moment(held["until"]) if held else until(found))]
-
-
-def _ended(found: Named) -> Sequence[Named]:
-    """What was held and is no longer; a portal of before does not tell it."""
-    return list(found.get("ended", ()))
 
 
 def giving_back(effect: Named, held: Named) -> list[Fact]:
@@ -221,7 +209,10 @@ def giving_back(effect: Named, held: Named) -> list[Fact]:
 
 def _held_beside(effect: Named) -> Fact:
     name, unit = HELD_BESIDE[effect["unit"]]
-    return name, f"{effect['held']} {unit} now, {effect['held_after']} then"
+    return (
+        name,
+        f"{words.counted(effect['held'], unit)} now, {effect['held_after']} then",
+    )
 
 
 def _of_renewal(number: int, *, stays: bool) -> str:
@@ -279,31 +270,14 @@ def questions(found: Named) -> Iterator[str]:
 
 
 def _cost(found: Named) -> str:
-    """What it costs in all; of what was granted for less, beside that as asked."""
-    # A portal of before does not tell what was approved.
-    granted, asked = found.get("approved_usd") or _left_usd(found), found["usd"]
-    if found["stage"] == "ended" and (ended := _ended(found)):
+    """What it costs in all; of what people left less of, beside that as asked."""
+    left, asked = found["usd_now"], found["usd"]
+    if found["stage"] == "ended" and (ended := found["ended"]):
         was = sum(Decimal(str(one["usd_in_all"])) for one in ended)
         return f"{usd(was)} in all; {usd(asked)} as asked: {found['formula']}"
-    if granted is None or granted == asked:
+    if left == asked:
         return f"{usd(asked)} in all: {found['formula']}"
-    return f"{usd(granted)} in all; {usd(asked)} as asked: {found['formula']}"
-
-
-def _left_usd(found: Named) -> str | None:
-    """What it costs as the last vote left it, while it waits; None where that left all of it."""
-    is_all = _left(found) == found["count"] and until(found) == words.moment(
-        found["until"]
-    )
-    if found["state"] != "waiting" or is_all:
-        return None
-    votes = [
-        one["usd"]
-        for one in found["decisions"]
-        if one["verdict"] == "approve"
-        and one["content_version"] == found["content_version"]
-    ]
-    return str(votes[-1]) if votes else None
+    return f"{usd(left)} in all; {usd(asked)} as asked: {found['formula']}"
 
 
 def deciders(found: Named) -> str:
@@ -365,13 +339,12 @@ def _asked(found: Named) -> Iterator[tuple[str | None, str]]:
     """The ask with its answer, and each change with the answer to that."""
     first, *others = found["evaluations"] or [None]
     said = f" {first['answer']['sentence']}" if first else ""
-    # A portal of before does not tell what was changed.
-    versions = {one["content_version"]: one for one in found.get("versions", ())}
+    versions = {one["content_version"]: one for one in found["versions"]}
     name = versions[1]["name"] if versions else found["name"]
     yield found["created_at"], f"{found['requester']['name']} asked for {name}.{said}"
     seen = 1
     for one in others:
-        version = one.get("content_version", seen)
+        version = one["content_version"]
         judged = f"Policy {one['policy']} judged it again."
         if version > seen and version in versions:
             judged = _changed(versions[version])
@@ -423,7 +396,7 @@ def _carried_out(task: Named) -> Iterator[tuple[str | None, str]]:
 
 def _held(found: Named) -> Iterator[tuple[str | None, str]]:
     """That it began and was there, and how it came to its end, in parts or as a whole."""
-    allocation, ended = found["allocation"], _ended(found)
+    allocation, ended = found["allocation"], found["ended"]
     if first := next(iter(ended), allocation):
         # What ended first may have been a part.
         amount = "" if ended else f": {first['what']}"

@@ -74,6 +74,11 @@ def coloured(cell: str) -> str:
     )
 
 
+def counted(number: int, unit: str) -> str:
+    """ "1 GPU", "4 GPUs"."""
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
 def moment(text: str | None) -> str:
     """A time of the API in local time, with its zone."""
     if not text:
@@ -83,8 +88,8 @@ def moment(text: str | None) -> str:
 
 
 def attempts(run: Mapping[str, Any]) -> str:
-    """Each time that a run ran, and why it was interrupted; empty for one that never was, and of an older portal."""
-    found = run.get("attempts", [])
+    """Each time that a run ran, and why it was interrupted; empty for one that never was."""
+    found = run["attempts"]
     if not any(one["why"] for one in found):
         return ""
     rows = [
@@ -101,7 +106,7 @@ def attempts(run: Mapping[str, Any]) -> str:
 
 def since(run: Mapping[str, Any]) -> str:
     """Since when a run is where it is, in local time without year and zone, which a list has no room for."""
-    found = run.get("why") or {}
+    found = run["why"] or {}
     times = (
         run["ended_at"],
         run["stop_asked_at"],
@@ -116,14 +121,11 @@ def since(run: Mapping[str, Any]) -> str:
 
 def reason(run: Mapping[str, Any]) -> str:
     """Why a run is where it is, in few words; empty where its state says all."""
-    found = run.get("why") or {}
+    found = run["why"] or {}
     if run["is_over"]:
         said = plain(run["message"])
     elif run["stop_asked_at"]:
         said = "It is being stopped."
-    elif run["state"] == "blocked":
-        # A portal of before does not tell why.
-        said = plain(found.get("what")) or waits_for(run)
     else:
         said = plain(found.get("what")) if found.get("code") != "running" else ""
     return (
@@ -147,7 +149,7 @@ def duration(seconds: int | None) -> str:
 
 def limit(run: Mapping[str, Any]) -> str:
     """How long a run may run, and that its cluster does not know that yet."""
-    pending = "" if run.get("limit_is_on_cluster", True) else ", not on the cluster yet"
+    pending = "" if run["limit_is_on_cluster"] else ", not on the cluster yet"
     return f"{duration(run['limit_seconds'])}{pending}"
 
 
@@ -161,8 +163,7 @@ def busy(found: Mapping[str, Any] | None) -> str:
     if not found:
         return ""
     since = f" Since {moment(found['idle_since'])}." if found["idle_since"] else ""
-    # An older portal tells nothing of the whole.
-    parts = (f"{found['words']}{since}", found.get("overall"))
+    parts = (f"{found['words']}{since}", found["overall"])
     return " ".join(filter(None, parts))
 
 
@@ -177,8 +178,7 @@ def pool(found: Mapping[str, Any]) -> str:
     spot = ", spot" if found["is_spot"] else ""
     price = f"{float(found['usd_per_gpu_hour']):.2f} USD an hour{spot}"
     amount = f"{found['gpus']}{borrowed} × {found['flavor']}"
-    # A portal that is older than this client does not tell it.
-    cuda = f", CUDA up to {found['cuda']}" if found.get("cuda") else ""
+    cuda = f", CUDA up to {found['cuda']}" if found["cuda"] else ""
     return f"{amount} ({found['device']}, {found['per_node']} on a node, {price}{cuda})"
 
 
@@ -188,8 +188,8 @@ def start(found: Mapping[str, Any] | None) -> str:
 
 
 def outcome(run: Mapping[str, Any]) -> list[str]:
-    """What the portal says of a run beside its state, and what to do, which a portal of before does not tell."""
-    said = plain(run["message"]), plain(run.get("advice"))
+    """What the portal says of a run beside its state, and what to do."""
+    said = plain(run["message"]), plain(run["advice"])
     return [one for one in said if one]
 
 
@@ -211,19 +211,14 @@ def why(run: Mapping[str, Any]) -> str:
 
 def before(run: Mapping[str, Any]) -> str:
     """The run that had to finish before this one was sent, or has to; empty without any."""
-    if run.get("after") is None:
-        return ""
-    name = run.get("after_name")
-    return f"{name} ({run['after']})" if name else str(run["after"])
+    return f"{run['after_name']} ({run['after']})" if run["after"] else ""
 
 
 def waits_for(run: Mapping[str, Any]) -> str:
     """Which run has to finish before this one is sent; empty where none has to."""
     if run["state"] != "blocked":
         return ""
-    # A portal of before does not tell what it is called.
-    before = run.get("after_name") or f"run {run['after']}"
-    return f"It begins when {before} has finished."
+    return f"It begins when {run['after_name']} has finished."
 
 
 def skipped(run: Mapping[str, Any], with_it: Iterable[Mapping[str, Any]]) -> str:
@@ -237,7 +232,7 @@ def skipped(run: Mapping[str, Any], with_it: Iterable[Mapping[str, Any]]) -> str
 
 def progress(run: Mapping[str, Any]) -> str:
     """Where a run is, in one line."""
-    if run.get("stop_asked_at") and not run["is_over"]:
+    if run["stop_asked_at"] and not run["is_over"]:
         return plain(f"{run['name']}: it is being stopped.")
     found = run["why"] or {}
     parts = (

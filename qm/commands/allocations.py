@@ -180,13 +180,15 @@ def _question(held: dict[str, Any], amount: dict[str, Any]) -> str:
     gpus = amount.get("gpus", held["gpus"])
     if gpus >= held["gpus"]:
         return f"Give back {held['what']}{place}, held until {words.moment(held['until'])}?"
-    return f"Give back {gpus} of {held['what']}{place}? {held['gpus'] - gpus} stay until {words.moment(held['until'])}."
+    rest = held["gpus"] - gpus
+    stay = "stays" if rest == 1 else "stay"
+    return f"Give back {gpus} of {held['what']}{place}? {rest} {stay} until {words.moment(held['until'])}."
 
 
 def _given_back(number: int, found: dict[str, Any]) -> str:
     rest = found["rest"]
     stays = (
-        f"{rest['what']} stay until {words.moment(rest['until'])}"
+        f"which leaves {rest['what']} until {words.moment(rest['until'])}"
         if rest
         else "nothing of it stays"
     )

@@ -78,7 +78,7 @@ def _row(api: Portal, one: dict[str, Any]) -> tuple[object, ...]:
         request_words.until(one),
         one["team"]["slug"],
         one["requester"]["name"],
-        request_words.usd(one["usd"]),
+        request_words.usd(one["usd_now"]),
         turn,
     )
 

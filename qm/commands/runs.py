@@ -116,11 +116,11 @@ def show(run: str, is_json: bool) -> None:
         ("GPUs", words.gpus(found)),
         ("by", found["requester"]["name"]),
         (
-            "goes on from" if found.get("is_resumed") else "same as",
-            found.get("again_of"),
+            "goes on from" if found["is_resumed"] else "same as",
+            found["again_of"],
         ),
         ("begins after", words.before(found)),
-        ("checkpoints", found.get("checkpoints")),
+        ("checkpoints", found["checkpoints"]),
         ("submitted", words.moment(found["created_at"])),
         ("started", words.moment(found["started_at"])),
         ("stop asked", words.moment(found["stop_asked_at"])),
@@ -131,7 +131,7 @@ def show(run: str, is_json: bool) -> None:
             "cost",
             f"{found['cost']} USD, {float(found['usd_per_hour']):.2f} USD an hour",
         ),
-        ("GPU use", words.busy(found.get("gpu_use"))),
+        ("GPU use", words.busy(found["gpu_use"])),
         ("cluster silent since", words.moment(found["silent_since"])),
     ]
     click.echo(f"{words.facts(rows)}\n\n{words.why(found)}")
@@ -183,8 +183,7 @@ def stop(run: str, wait: bool, is_json: bool) -> None:
         if not was_over:
             raise
         found = api.get(where)
-    # A portal of before does not tell it.
-    with_it = found.get("skipped", [])
+    with_it = [] if was_over else found["skipped"]
     if wait:
         found = following.wait(api, found)
     if is_json:

@@ -402,25 +402,26 @@ def _preview(
             ),
             ("time limit", words.duration(plan["limit_seconds"])),
             ("price", f"{float(plan['usd_per_hour']):.2f} USD an hour{at_limit}"),
-            ("start", words.start(plan.get("start"))),
+            ("start", words.start(plan["start"])),
         ]
-        if ends := plan.get("too_few_held"):
+        if ends := plan["too_few_held"]:
             rows.append(("GPUs end", ends["sentence"]))
         rows += [
             (
                 one["label"],
                 f"{one['before'] or 'nothing'} becomes {one['after'] or 'nothing'}",
             )
+            # Only of a run that is submitted again.
             for one in plan.get("differences", ())
         ]
-        if better := plan.get("recommended"):
+        if better := plan["recommended"]:
             rows.append(("memory", better["words"]))
-        if spot := plan.get("spot"):
+        if spot := plan["spot"]:
             rows.append(
                 ("on spot" if spot["is_chosen"] else "on spot instead", spot["words"])
             )
         click.echo(words.facts(rows))
-        for name in plan.get("unknown_volumes", ()):
+        for name in plan["unknown_volumes"]:
             words.note(
                 f"The portal keeps no volume {name} there: without a claim of that name the run never begins."
             )
@@ -431,7 +432,7 @@ def _preview(
         sentences = [
             f"{option_named(one['field'])}: {one['text']}" for one in plan["problems"]
         ]
-        asks = dict.fromkeys(one["ask"] for one in plan["problems"] if one.get("ask"))
+        asks = dict.fromkeys(one["ask"] for one in plan["problems"] if one["ask"])
         sentences += [f"The form for them, filled in: {api.url}{each}" for each in asks]
         raise Ended("\n".join(sentences), Code.REFUSED)
 

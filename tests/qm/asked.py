@@ -40,6 +40,7 @@ PLAN: dict[str, Any] = {
         "usd_per_day": "88.08",
     },
     "remedies": [],
+    "over_budget": "",
     "fits_from": None,
     "quota": {"before": 2, "after": 3},
     "budget": [
@@ -128,6 +129,7 @@ WAITING: dict[str, Any] = {
     "name": "2 × A100",
     "place": "training",
     "count": 2,
+    "count_now": 2,
     "approved_count": None,
     "approved_until": None,
     "approved_usd": None,
@@ -135,19 +137,27 @@ WAITING: dict[str, Any] = {
     "flavor": "a100",
     "starts_at": None,
     "until": "2026-12-02T10:00:00Z",
+    "until_now": "2026-12-02T10:00:00Z",
     "purpose": "training",
     "reason": "For the review.",
     "state": "waiting",
     "stage": "waiting",
     "turn": "approver",
     "usd": "528.48",
+    "usd_now": "528.48",
     "formula": "2 × $3.67 per GPU-hour",
     "content_version": 1,
     "created_at": "2026-11-29T10:00:00Z",
     "decided_at": None,
     "tenancy": {"namespace": "qm-vision-main"},
+    "versions": [],
     "evaluations": [
-        {"policy": 3, "at": "2026-11-29T10:00:00Z", "answer": PEOPLE["answer"]}
+        {
+            "policy": 3,
+            "content_version": 1,
+            "at": "2026-11-29T10:00:00Z",
+            "answer": PEOPLE["answer"],
+        }
     ],
     "steps": [STEP],
     "decisions": [],
@@ -155,6 +165,8 @@ WAITING: dict[str, Any] = {
     "tasks": [],
     "renews": None,
     "allocation": None,
+    "ended": [],
+    "over_budget": "",
     "still_running": [],
     "next": [
         {"what": "Platform leads decide", "why": "", "at": None},

@@ -75,6 +75,19 @@ def cells(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
+def test_a_portal_of_another_version_is_named_in_a_sentence(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    other = {name: said for name, said in WAITING.items() if name != "until_now"}
+    portal.answers["GET requests/17/"] = [Answer(body=other)]
+    done = terminal("request", "17")
+    assert (done.exit_code, done.stdout) == (5, "")
+    assert done.stderr == (
+        "The portal answers without 'until_now': it is of another version than this qm, 1.0.0. Install the qm of the "
+        "portal's version.\n"
+    )
+
+
 def test_a_list_tells_state_and_who_must_act(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
@@ -271,7 +284,8 @@ def test_of_what_a_vote_left_it_tells_how_much_it_is_about_and_what_that_costs(
         **WAITING,
         "count_now": 1,
         "until_now": "2026-12-01T10:00:00Z",
-        "decisions": [{**DECISION, "count": 1, "usd": "176.16"}],
+        "usd_now": "176.16",
+        "decisions": [{**DECISION, "count": 1}],
     }
     portal.answers["GET requests/17/"] = [Answer(body=asked)]
 
@@ -301,7 +315,7 @@ def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_cos
     shorter = {
         **GRANTED,
         "approved_until": end,
-        "approved_usd": "176.16",
+        "usd_now": "176.16",
         "decisions": [vote],
     }
     portal.answers["GET requests/17/"] = [
@@ -322,7 +336,9 @@ def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_cos
     portal.answers["GET requests/"] = [
         Answer(body={"results": [shorter], "next": None})
     ]
-    assert "2026-11-30 10:00 UTC" in terminal("requests").stdout
+    line = cells(terminal("requests").stdout)[1]
+    assert "2026-11-30 10:00 UTC" in line
+    assert "176.16 USD" in line
 
 
 def test_of_what_is_granted_it_tells_since_when_it_is_there(
@@ -504,7 +520,7 @@ def test_some_are_given_back_under_one_key(
 
     assert done.exit_code == 0, done.stderr
     assert done.stderr == (
-        "Request 17: given back, 1 × A100 stay until 2026-12-02 10:00 UTC.\n"
+        "Request 17: given back, which leaves 1 × A100 until 2026-12-02 10:00 UTC.\n"
     )
     sent = portal.sent(GIVE_BACK)
     assert [one.body for one in sent] == [{"gpus": 1, "reason": "Done early."}] * 2
@@ -606,7 +622,7 @@ def test_in_a_terminal_it_is_told_before_the_question_what_giving_back_changes(
     ended, shown = in_a_terminal(portal, tmp_path, *typed, answer=answer)
     assert ended == code, shown
     assert [one.body for one in portal.sent(GIVE_BACK)] == sent
-    question = "Give back 1 of 2 × A100 of Training, East US? 1 stay until 2026-12-02 10:00 UTC. [y/N]"
+    question = "Give back 1 of 2 × A100 of Training, East US? 1 stays until 2026-12-02 10:00 UTC. [y/N]"
     assert question in shown
     assert "4 GPUs now, 3 then" in shown.partition(question)[0]
     assert ("Nothing is sent." in shown) is not bool(sent)
@@ -621,6 +637,15 @@ def test_in_a_terminal_a_yes_said_before_asks_for_no_preview(
         portal, tmp_path, "give-back", "17", "--yes", answer=b""
     )
     assert (ended, len(portal.sent(PREVIEW))) == (0, 0), shown
+
+
+def test_one_gpu_is_told_in_the_singular(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    portal.answers["GET requests/17/"] = [Answer(body=GRANTED)]
+    portal.says(PREVIEW, {**EFFECT, "held": 1, "held_after": 0})
+    said = cells(terminal("give-back", "17", "--dry-run").stdout)
+    assert "quota 1 GPU now, 0 then" in said
 
 
 def test_what_else_ends_with_it_is_told(
@@ -670,12 +695,16 @@ def test_some_machines_of_a_reservation_are_given_back(
         Answer(body={**GRANTED, "allocation": RESERVED})
     ]
     portal.says(PREVIEW, {**EFFECT, "unit": "machine", "count": 2})
-    portal.says(GIVE_BACK, {"rest": RESERVED})
+    rest = {**RESERVED, "what": "1 × ND96isr_H100_v5"}
+    portal.says(GIVE_BACK, {"rest": rest})
     done = terminal("give-back", "17", "--machines", "2", "--dry-run")
     assert "goes back 2 of 3 × ND96isr_H100_v5" in cells(done.stdout)
     assert "reserved 4 machines now, 3 then" in cells(done.stdout)
     done = terminal("give-back", "17", "--machines", "2")
-    assert done.exit_code == 0, done.stderr
+    assert (done.exit_code, done.stderr) == (
+        0,
+        "Request 17: given back, which leaves 1 × ND96isr_H100_v5 until 2026-12-02 10:00 UTC.\n",
+    )
     sent = [*portal.sent(PREVIEW), *portal.sent(GIVE_BACK)]
     assert [one.body for one in sent] == [{"machines": 2}] * 2
 

@@ -26,6 +26,10 @@ POOL = {
     "per_node": 8,
     "usd_per_gpu_hour": "3.2000",
     "is_spot": False,
+    "is_slice": False,
+    "memory": 80,
+    "levels": [],
+    "cuda": "",
 }
 PLACE = {
     "tenancy": 5,
@@ -48,12 +52,24 @@ SINGLE: dict[str, Any] = {
     "title": "Single node",
     "help": "One node.",
     "kind": "Job.batch/v1",
+    "shape": "single-node",
     "accepts_files": True,
-    "parameters": [{"name": each, "type": "count", "default": None} for each in NAMES],
+    "gpu_memory": 0,
+    "parameters": [
+        {
+            "name": each,
+            "type": "count",
+            "default": None,
+            "minimum": 1,
+            "maximum": 10_080,
+        }
+        for each in NAMES
+    ],
 }
 GANG = {
     **SINGLE,
     "slug": "gang",
+    "shape": "gang",
     "parameters": [*SINGLE["parameters"], {"name": "nodes", "type": "count"}],
 }
 WHY = {
@@ -78,11 +94,13 @@ RUN: dict[str, Any] = {
     "state": "running",
     "is_over": False,
     "message": "",
+    "advice": "",
     "stop_asked_at": None,
     "ran_seconds": 3_725,
     "cost": "6.63",
     "why": None,
     "pods": [POD],
+    "kept_logs": [],
 }
 OVER = {**RUN, "state": "finished", "is_over": True}
 TRAIN = ("train", "--image", "train:1", "--gpus", "1")
@@ -720,7 +738,6 @@ LONG = {**WAITS, "what": f"{'Its pods wait ' * 4}for a node that they fit on."}
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        # A portal that tells no reasons.
         ({}, "11-23 11:00"),
         ({"why": RUNS}, "11-23 11:30"),
         ({"state": "waiting", "why": WAITS}, "11-23 10:05  It waits."),
@@ -1047,7 +1064,7 @@ def test_what_breaks_while_a_log_is_read_is_told_and_is_no_good_end(
 def test_what_was_followed_is_not_read_again_from_what_is_kept_of_it(
     portal: Misbehaving, terminal: Terminal, pauses: list[float], more: tuple[str, ...]
 ) -> None:
-    kept = [{"name": "bert-0", "number": 0, "kept_at": ""}]
+    kept = [{"name": "bert-0", "number": 0, "attempt": 1, "kept_at": ""}]
     stopped = {**OVER, "state": "stopped", "pods": [], "kept_logs": kept}
     portal.says("GET runs/7/", RUN, stopped)
     line = {"place": at(1), "text": "a 1"}
@@ -1105,7 +1122,10 @@ def test_all_workers_of_a_run_without_a_pod_are_refused_as_one_is(
 def test_a_log_whose_pod_is_gone_is_found_by_its_number_where_it_is_kept(
     portal: Misbehaving, terminal: Terminal, typed: list[str]
 ) -> None:
-    kept = [{"name": f"bert-{n}", "number": n, "kept_at": ""} for n in range(2)]
+    kept = [
+        {"name": f"bert-{n}", "number": n, "attempt": None, "kept_at": ""}
+        for n in range(2)
+    ]
     portal.says("GET runs/7/", {**OVER, "pods": [], "kept_logs": kept})
     line = {"place": "2026-11-28T10:00:00Z.0", "text": "epoch 1"}
     portal.says(LOG, {"pod": "bert-1", "lines": [line]})
