@@ -7,6 +7,7 @@ from django.db.models import Q
 from accounts.models import Team
 from accounts.teams import TeamScopedQuerySet
 from provisioning.models import Tenancy
+from ui.amounts import dated_moment
 from web.rows import Row
 
 
@@ -154,11 +155,7 @@ class Task(Row):
     @property
     def lines(self) -> list[tuple[str, str]]:
         """The task as lines: what, for whom, where, until when."""
-        until = (
-            [("Until", f"{self.until.day} {self.until:%b %Y, %H:%M} UTC")]
-            if self.until
-            else []
-        )
+        until = [("Until", dated_moment(self.until))] if self.until else []
         return [("To do", self.instruction), *self.whereabouts, *until]
 
 
