@@ -12,7 +12,7 @@ from tests.workloads.known import NOW, admitted, objects, recorded, then
 from workloads.explaining import UNKNOWN, explain
 from workloads.observed import Facts, Queue, TeamQueue, Workload
 from workloads.reading.pods import event_of, pod_of
-from workloads.reading.queues import line_of, queue_of, team_queue_of
+from workloads.reading.queues import queue_of, team_queue_of
 from workloads.reading.work import workload_of
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +83,6 @@ def test_with_what_else_was_seen_nothing_falls_into_the_fallback_either(
     """Each Workload with its queues and its line as the recording showed them last before."""
     queues: dict[str, Queue] = {}
     own: dict[str, TeamQueue] = {}
-    lines: dict[str, list[Mapping[str, Any]]] = {}
     for step in json.loads(path.read_text()):
         body = step["response"].get("body")
         queues |= {
@@ -94,8 +93,6 @@ def test_with_what_else_was_seen_nothing_falls_into_the_fallback_either(
             found["metadata"]["namespace"]: team_queue_of(found)
             for found in objects(body, "LocalQueue")
         }
-        if isinstance(body, Mapping) and body.get("kind") == "PendingWorkloadsSummary":
-            lines[step["request"]["path"].split("/")[-2]] = body["items"]
         for found in objects(body, "Workload"):
             workload = workload_of(found)
             team_queue = own.get(workload.key.namespace)
@@ -106,9 +103,6 @@ def test_with_what_else_was_seen_nothing_falls_into_the_fallback_either(
                 team_queue=team_queue
                 if team_queue and team_queue.name == workload.queue
                 else None,
-                line=line_of(
-                    lines.get(name, []), workload.key.namespace, workload.name
-                ),
             )
             assert explain(facts, now=then(workload)).code != UNKNOWN, step["name"]
 

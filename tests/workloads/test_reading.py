@@ -8,7 +8,6 @@ import pytest
 from workloads.observed import JobKey, Quota, QuotaHolder
 from workloads.reading.pods import event_of, nodes_of, pod_of
 from workloads.reading.queues import (
-    line_of,
     queue_of,
     quota_holders_of,
     team_queue_of,
@@ -186,34 +185,6 @@ def test_a_queue_of_each_version(name: str) -> None:
 
 def test_a_queue_without_cohort_borrows_nothing() -> None:
     assert queue_of(cluster_queue()).quotas[0].borrowing == 0
-
-
-def pending(position: int, name: str, namespace: str = "team-nlp") -> dict[str, Any]:
-    owner = {"kind": "Job", "name": name.removeprefix("job-"), "uid": "u"}
-    return {
-        "metadata": {"name": name, "namespace": namespace, "ownerReferences": [owner]},
-        "priority": 5,
-        "positionInClusterQueue": position,
-        "positionInLocalQueue": 0,
-    }
-
-
-def test_a_place_in_the_line_and_who_is_ahead() -> None:
-    items = [
-        pending(1, "job-own"),
-        pending(0, "job-first", "team-vision"),
-        pending(2, "job-last"),
-    ]
-    found = line_of(items, "team-nlp", "job-own", never=[("team-vision", "job-first")])
-    assert found is not None
-    assert (found.position, found.length) == (1, 3)
-    assert [
-        (str(one.key), one.key.namespace, one.fits, one.priority) for one in found.ahead
-    ] == [("Job first", "team-vision", False, 5)]
-    assert line_of(items, "team-nlp", "job-gone") is None
-    cut = line_of(items[:1], "team-nlp", "job-own", is_whole=False)
-    assert cut is not None
-    assert (cut.position, cut.length) == (1, None)
 
 
 def test_what_holds_gpus_of_a_queue() -> None:

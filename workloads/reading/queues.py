@@ -1,15 +1,13 @@
-"""ClusterQueues, LocalQueues and lines as Kueue shows them. Pure."""
+"""ClusterQueues, LocalQueues and what holds GPUs of them, as Kueue shows them. Pure."""
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
 from allocations.use.running import running
 from provisioning.desired.quantities import CPU, MEMORY, sized
 from workloads.observed import (
-    Ahead,
-    Line,
     Queue,
     Quota,
     QuotaHolder,
@@ -117,43 +115,6 @@ def promised_by_volcano(workloads: Iterable[Object]) -> Counter[str]:
         if not one.flavors and not one.holds("Finished"):
             found.update(by_profile(one.gpus, one.slices))
     return found
-
-
-def line_of(
-    pending: Sequence[Object],
-    namespace: str,
-    workload: str,
-    *,
-    never: Collection[tuple[str, str]] = (),
-    is_whole: bool = True,
-) -> Line | None:
-    """A Workload's place in what the visibility API lists; None when it is not on the list.
-
-    `never` names the Workloads (namespace, name) that the queue can never give what they ask for.
-    """
-    ordered = sorted(pending, key=lambda one: whole(one.get("positionInClusterQueue")))
-    places = [
-        (text(part(one, "metadata"), "namespace"), text(part(one, "metadata"), "name"))
-        for one in ordered
-    ]
-    if (namespace, workload) not in places:
-        return None
-    index = places.index((namespace, workload))
-    ahead = (
-        _ahead(one, fits=place not in never)
-        for one, place in zip(ordered[:index], places[:index], strict=True)
-    )
-    position = whole(ordered[index].get("positionInClusterQueue"))
-    return Line(position, len(ordered) if is_whole else None, tuple(ahead))
-
-
-def _ahead(found: Object, *, fits: bool) -> Ahead:
-    priority = found.get("priority")
-    return Ahead(
-        key_of(part(found, "metadata")),
-        priority if isinstance(priority, int) else 0,
-        fits=None if fits else False,
-    )
 
 
 def _group(found: Object) -> frozenset[str]:
