@@ -413,6 +413,20 @@ def test_a_slow_hour_before_midnight_is_none_of_the_day_after(served: Watched) -
     assert [one.p99 for one in level.days.order_by("day")] == [2.4, 1.9]
 
 
+def test_a_slow_hour_over_midnight_is_of_the_day_in_which_it_began(
+    served: Watched,
+) -> None:
+    level = promised(served)
+    answers(served, p99=1.9)
+    look(15 * 60 + 1)
+    # The hour from 23:30 to 00:30.
+    answers(served, p99=2.4)
+    look(15 * 60 + 31)
+    answers(served, p99=1.9)
+    look(16 * 60 + 1)
+    assert [one.p99 for one in level.days.order_by("day")] == [2.4, 1.9]
+
+
 def test_a_look_that_another_one_overtook_leaves_nothing_out(
     served: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:

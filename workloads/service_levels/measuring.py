@@ -135,12 +135,18 @@ def _add_to_day(level: ServiceLevel, span: Span, seen: Counted) -> None:
     )
     day.requests += seen.requests
     day.failed += seen.failed
-    # The hour that a latency is of may have begun the day before, which has it already.
-    is_of_one_day = (ends - HOUR).date() == begins.date()
-    if seen.p99 is not None and is_of_one_day:
-        worst = max((day.p99 or 0, day.is_beyond), (seen.p99, seen.is_beyond))
-        day.p99, day.is_beyond = worst
-    day.save(update_fields=["requests", "failed", "p99", "is_beyond"])
+    day.save(update_fields=["requests", "failed"])
+    if seen.p99 is not None:
+        _add_latency(level, (ends - HOUR).date(), (seen.p99, seen.is_beyond))
+
+
+def _add_latency(level: ServiceLevel, on: date, found: tuple[float, bool]) -> None:
+    """Keep the worst hour of the day in which it began; of a day of which nothing is counted, there is none."""
+    day = level.days.filter(day=on).first()
+    if day is None:
+        return
+    day.p99, day.is_beyond = max((day.p99 or 0, day.is_beyond), found)
+    day.save(update_fields=["p99", "is_beyond"])
 
 
 def _tell(level: ServiceLevel, *, now: datetime) -> None:
