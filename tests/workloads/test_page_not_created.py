@@ -12,6 +12,7 @@ from tests.pages import parsed
 from tests.scene import Scene
 from tests.scene import scene as make
 from workloads.models import Run
+from workloads.runs.after import refused_after
 from workloads.runs.planning.words import follows_git_words
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,20 @@ def test_a_run_whose_cluster_follows_git_does_not_blame_the_cluster(
     )
     assert why in said
     assert "did not take it" not in said
+    assert "Not sent" in said
+    assert "Refused by the cluster" not in said
+
+
+def test_what_waited_for_a_run_that_git_kept_does_not_blame_the_cluster_either(
+    scene: Scene,
+) -> None:
+    first = ended(
+        scene, "refused", timezone.now(), message=follows_git_words("Training")
+    )
+    [refused] = refused_after(first.pk, first)
+    assert refused.text == (
+        f"Run {first.pk} did not finish: not sent. Nothing can begin after it."
+    )
 
 
 def test_a_run_that_was_stopped_before_it_was_sent_says_so(

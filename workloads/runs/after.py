@@ -48,7 +48,7 @@ def refused_after(number: int | None, before: Run | None) -> Iterator[Problem]:
         )
         yield Problem(field="after", text=text, code="no_such_run")
     elif before.is_over and before.state != State.FINISHED:
-        how = State(before.state).words.lower()
+        how = before.word.lower()
         text = f"Run {number} did not finish: {how}. Nothing can begin after it."
         yield Problem(field="after", text=text, code="run_did_not_finish")
     elif before.is_being_stopped:

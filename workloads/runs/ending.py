@@ -125,5 +125,5 @@ def _skip(followers: Iterable[Run], run: Run, *, now: datetime) -> list[Run]:
 
 
 def _skipped_words(before: Run) -> str:
-    how = State(before.state).words.lower()
+    how = before.word.lower()
     return f"It waited for run {before.pk}, {before.title}: {how}."

@@ -306,6 +306,8 @@ class Run(Row, Leased):
     @property
     def word(self) -> str:
         """Its state as people read it."""
+        if self.was_kept_by_git:
+            return "Not sent"
         return "Being stopped" if self.is_being_stopped else State(self.state).words
 
     @property

@@ -101,7 +101,7 @@ def blocked_message(runs: Sequence[Run], *, now: datetime) -> Message:
 
 def skipped_message(runs: Sequence[Run], because_of: Run) -> Message:
     """Which runs were skipped, and what each of them waited for."""
-    how = State(because_of.state).words.lower()
+    how = because_of.word.lower()
     facts = [("Team", because_of.team.name)]
     facts += [(one.title, one.message) for one in runs[:MOST_TOLD]]
     if len(runs) > MOST_TOLD:

@@ -200,10 +200,11 @@ def _already(title: str, tenancy: Tenancy, by: User, now: datetime) -> Hint | No
         ended_at=None,
         created_at__gte=now - JUST_NOW,
     )
-    last = same.order_by("-pk").only("state", "created_at").first()
+    needed = ("state", "message", "stop_asked_at", "created_at")
+    last = same.order_by("-pk").only(*needed).first()
     if last is None:
         return None
-    when, state = ago(last.created_at, now), State(last.state).words.lower()
+    when, state = ago(last.created_at, now), last.word.lower()
     return {
         "text": f"You started one of this name {when}: {state}. This starts it once more.",
         "href": reverse("run", args=[last.pk]),
@@ -368,7 +369,7 @@ def story_of(seen: RunSeen, *, may_read: bool, now: datetime) -> list[Entry]:
     if run.is_over:
         return [
             *found,
-            entry_of("past", State(run.state).words, run.ended_at, tone=run_tone(run)),
+            entry_of("past", run.word, run.ended_at, tone=run_tone(run)),
         ]
     if seen.sent_back_at is not None and not seen.attempts:
         found.append(entry_of("past", SENT_BACK, seen.sent_back_at))
