@@ -397,13 +397,18 @@ def _carried_out(task: Named) -> Iterator[tuple[str | None, str]]:
 def _held(found: Named) -> Iterator[tuple[str | None, str]]:
     """That it began and was there, and how it came to its end, in parts or as a whole."""
     allocation, ended = found["allocation"], found["ended"]
-    if first := next(iter(ended), allocation):
-        # What ended first may have been a part.
-        amount = "" if ended else f": {first['what']}"
-        yield first["begun_at"], f"It began{amount}."
-        yield first["charged_from"], "It is there, and costs from now on."
+    parts = [*ended, allocation] if allocation else ended
+    # What ended first may have been a part.
+    amount = "" if ended or not parts else f": {parts[0]['what']}"
+    yield _first(parts, "begun_at"), f"It began{amount}."
+    yield _first(parts, "charged_from"), "It is there, and costs from now on."
     for one in ended:
         yield one["ended_at"], _how_it_ended(one)
+
+
+def _first(parts: Sequence[Named], name: str) -> str | None:
+    """The first moment of this name: a part that went back while it was made was never there, and others were."""
+    return next((one[name] for one in parts if one[name]), None)
 
 
 def _how_it_ended(one: Named) -> str:

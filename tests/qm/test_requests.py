@@ -352,6 +352,16 @@ def test_of_what_is_granted_it_tells_since_when_it_is_there(
     assert "when what comes" not in cells(terminal("request", "17").stdout)
 
 
+def test_what_was_made_after_a_part_of_it_had_gone_back_tells_since_when_it_is_there(
+    portal: Misbehaving, terminal: Terminal
+) -> None:
+    part = {**GONE, "what": "1 × A100", "charged_from": None}
+    portal.answers["GET requests/17/"] = [Answer(body={**GRANTED, "ended": [part]})]
+    said = cells(terminal("request", "17").stdout)
+    assert "2026-11-29 10:00 UTC It began." in said
+    assert "2026-11-29 10:00 UTC It is there, and costs from now on." in said
+
+
 @pytest.mark.parametrize(
     ("how", "said"),
     [
