@@ -155,7 +155,9 @@ def request(found: Named) -> list[Fact]:
         ("whose turn", turn(found)),
         *_lines("question", questions(found)),
         ("not granted", found["why_not_granted"]),
-        ("in its way", found["over_budget"]),
+        *_lines(
+            "in its way", filter(None, (found["why_closed"], found["over_budget"]))
+        ),
         ("withdrawn", found["withdrawn_because"]),
         ("reason", found["reason"]),
         ("for", found["purpose"]),

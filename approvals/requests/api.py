@@ -537,8 +537,10 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
             "flavor__product",
             "flavor__resource",
             "flavor__capacity_type",
+            "flavor__is_offered",
             "flavor__cluster__name",
             "flavor__cluster__title",
+            "flavor__cluster__enabled",
             "flavor__cluster__delivery",
             "flavor__cluster__git_way",
             "flavor__cluster__reachable",
@@ -553,6 +555,7 @@ def whole(rows: Any, *, with_route: bool = True) -> QuerySet[Request]:
             "team__slug",
             "cluster__name",
             "cluster__title",
+            "cluster__enabled",
             "project__slug",
         ),
     )

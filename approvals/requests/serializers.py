@@ -355,6 +355,9 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
     )
     why_not_decide = serializers.SerializerMethodField()
     over_budget = serializers.SerializerMethodField(help_text=OVER_BUDGET)
+    why_closed = serializers.SerializerMethodField(
+        help_text="That its cluster, kind of GPU or offering is not offered now, so nobody can approve it; else empty."
+    )
 
     @extend_schema_field(VersionSerializer(many=True))
     def get_versions(self, request: Request) -> Any:
@@ -369,18 +372,17 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         """Empty, too, once it is decided."""
         if request.state != State.WAITING:
             return ""
-        # As its page has it: as what is asked now was judged first.
-        judged = next(
-            one
-            for one in request.evaluations.all()
-            if one.content_version == request.content_version
-        )
         return over_budget_now(
             request,
-            judged.answer,
+            _answered(request).answer,
             viewer=self.context["request"].user,
             now=timezone.now(),
         )
+
+    def get_why_closed(self, request: Request) -> str:
+        """Empty, too, once it is decided."""
+        closed = request.why_closed if request.state == State.WAITING else ""
+        return closed and f"{closed}."
 
     @extend_schema_field(AllocationSerializer(allow_null=True))
     def get_allocation(self, request: Request) -> Any:
@@ -469,6 +471,23 @@ class RequestSerializer(ApprovedSerializer, RequestShortSerializer):
         """Why the caller may not decide it now; empty when they may."""
         user: User = self.context["request"].user
         return may_decide(request, user, now=timezone.now())
+
+
+def _answered(request: Request) -> Evaluation:
+    """The answer that its page goes by: the first to what is asked now, or that of the policy that routed it last."""
+    answers = {one.pk: one for one in request.evaluations.all()}
+    numbers = [
+        each.evaluation_id
+        for each in request.reroutings.all()
+        if each.content_version == request.content_version
+    ]
+    if numbers:
+        return answers[numbers[-1]]
+    return next(
+        one
+        for one in answers.values()
+        if one.content_version == request.content_version
+    )
 
 
 SHORT_FORM = ("flavor", "gpus", "purpose")

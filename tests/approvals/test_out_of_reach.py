@@ -9,9 +9,12 @@ from django.test import Client
 from django.utils import timezone
 
 from allocations.models import Budget
+from approvals.decisions import rerouting
 from approvals.models import Request
 from approvals.renewals import renewing
 from approvals.requests.actions import submit
+from fleet.models import Cluster, Flavor
+from policy.document import LEADERSHIP, Policy, Route, StepPlan, Thresholds
 from tests import factories
 from tests.calling import Caller
 from tests.scene import Scene
@@ -75,6 +78,47 @@ def test_the_api_tells_whoever_asks_by_script_that_nobody_can_approve_it(
         assert seen["over_budget"] == words
     sent = ada.post("requests/", ask).json()
     assert sent["over_budget"] == f"{RAISED}: {FOR_WHO_ASKS}"
+
+
+@pytest.mark.parametrize("what", ["kind", "cluster"])
+def test_the_api_tells_that_what_is_asked_for_is_not_offered_any_more(
+    scene: Scene, what: str
+) -> None:
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=5, days=3, now=timezone.now()
+    )
+    ada = Caller(scene.ada)
+    assert ada.get(f"requests/{asked.pk}/").json()["why_closed"] == ""
+    if what == "kind":
+        Flavor.objects.update(is_offered=False)
+    else:
+        Cluster.objects.update(enabled=False)
+    said = ada.get(f"requests/{asked.pk}/").json()["why_closed"]
+    assert (
+        said
+        == {
+            "kind": "A100 on Training is not offered now.",
+            "cluster": "Training takes no new requests now.",
+        }[what]
+    )
+    assert said in page(scene.ada, f"/requests/{asked.pk}/")
+
+
+def test_page_and_api_go_by_the_answer_of_the_policy_that_routed_it_anew(
+    scene: Scene,
+) -> None:
+    now = timezone.now()
+    asked = factories.request(
+        scene.ada, scene.tenancy, scene.flavor, gpus=5, days=3, now=now
+    )
+    Budget.objects.update(limit_usd=Decimal(400))
+    Flavor.objects.update(price_per_gpu_hour=10 * scene.flavor.price_per_gpu_hour)
+    route = Route(name="all", steps=(StepPlan(by=LEADERSHIP.by, target_hours=5),))
+    factories.policy(Policy(thresholds=Thresholds(), routes=(route,)), now=now)
+    assert rerouting.sweep(now + timedelta(minutes=1)) == [asked.pk]
+    assert RAISED in page(scene.ada, f"/requests/{asked.pk}/")
+    seen = Caller(scene.ada).get(f"requests/{asked.pk}/").json()
+    assert seen["over_budget"] == f"{RAISED}: {FOR_WHO_ASKS}"
 
 
 def test_who_sets_budgets_is_told_to_approve_less_or_to_raise_it(poor: Scene) -> None:

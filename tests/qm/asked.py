@@ -167,6 +167,7 @@ WAITING: dict[str, Any] = {
     "allocation": None,
     "ended": [],
     "over_budget": "",
+    "why_closed": "",
     "still_running": [],
     "next": [
         {"what": "Platform leads decide", "why": "", "at": None},

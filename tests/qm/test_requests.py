@@ -300,11 +300,14 @@ def test_of_what_nobody_can_approve_it_tells_what_stands_in_its_way(
     portal: Misbehaving, terminal: Terminal
 ) -> None:
     words = "Nobody can approve all of it before the budget is raised: ask for less."
+    closed = "A100 on Training is not offered now."
     portal.answers["GET requests/17/"] = [
-        Answer(body={**WAITING, "over_budget": words})
+        Answer(body={**WAITING, "over_budget": words}),
+        Answer(body={**WAITING, "why_closed": closed}),
     ]
 
     assert f"in its way {words}" in cells(terminal("request", "17").stdout)
+    assert f"in its way {closed}" in cells(terminal("request", "17").stdout)
 
 
 def test_of_what_is_granted_for_a_shorter_time_it_tells_that_end_and_what_it_costs(
