@@ -108,6 +108,7 @@ def withdraw(departure_id: int, *, by: User, now: datetime) -> Departure:
             code="already_confirmed",
         )
     _end(found, Departure.End.WITHDRAWN, by=by.name, now=now)
+    notices.withdrawn(found, by=by, now=now)
     _tell(Kind.DEPARTURE_WITHDRAWN, found, by.as_actor())
     return found
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.urls import reverse
 
-from accounts.models import User
+from accounts.models import Membership, User
 from accounts.roles import HOLDERS, Permission
 from notices.actions import tell_with_channels
 from notices.kinds import NoticeKind
@@ -20,14 +20,30 @@ MOST_NAMES = 12
 
 
 def asked(departure: Departure, *, by: User, now: datetime) -> None:
-    """Tell platform leads that a departure waits for one of them; the one who asked knows."""
+    """Tell platform leads that a departure waits for one of them, and the team's leads, who may take it back.
+
+    The one who asked knows.
+    """
     said = Message(
         title=f"{departure.team.name} asks to leave {what(departure)}",
-        sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms.",
+        sentence=f"{by.name} asks for it: {departure.reason} Nothing happens until a platform lead confirms. "
+        "Until then a lead of the team can take it back.",
         facts=_dates(departure, now),
         action="Look at what goes",
     )
-    _tell(departure, said, to=_leads().exclude(pk=by.pk), now=now)
+    _tell(departure, said, to=_concerned(departure, but=by), now=now)
+
+
+def withdrawn(departure: Departure, *, by: User, now: datetime) -> None:
+    """Tell whoever was told that a departure was asked for, and who asked, that it was taken back."""
+    said = Message(
+        title=f"{departure.team.name} stays: leaving {what(departure)} was taken back",
+        sentence=f"{by.name} took it back before anybody confirmed it. Nothing has changed.",
+        action="Open the team",
+    )
+    link = reverse("team", args=[departure.team.slug])
+    to = _concerned(departure, but=by)
+    _tell_of(("departure", departure.pk), link, said, to=to, now=now)
 
 
 def confirmed(departure: Departure, *, now: datetime) -> None:
@@ -119,6 +135,19 @@ def _dates(departure: Departure, now: datetime) -> tuple[tuple[str, str], ...]:
 def _leads() -> QuerySet[User]:
     roles = [role.value for role in HOLDERS[Permission.REMOVE_TEAMS]]
     return User.objects.filter(is_active=True, roles_held__role__in=roles).distinct()
+
+
+def _concerned(departure: Departure, *, but: User) -> QuerySet[User]:
+    """Platform leads, the team's leads and who asked, but for the one who does it."""
+    leads_team = Membership.objects.of_people().filter(
+        team=departure.team, part=Membership.Part.LEAD
+    )
+    concerned = (
+        Q(pk__in=_leads().values("pk"))
+        | Q(pk__in=leads_team.values("user"))
+        | Q(pk=departure.asked_by_id)
+    )
+    return User.objects.filter(concerned, is_active=True).exclude(pk=but.pk)
 
 
 def _members(departure: Departure) -> Iterable[User]:

@@ -348,6 +348,22 @@ def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
     assert told(vision.ada)[-1].startswith("Vision leaves Training on")
 
 
+def test_another_lead_of_the_team_is_told_in_time_to_take_it_back(
+    vision: Parting,
+) -> None:
+    chloe = factories.person("Chloe")
+    factories.join(vision.tenancy.team, chloe, lead=True)
+    ben = factories.person("Ben", teams=[vision.tenancy.team])
+    departure = vision.ask(by=vision.ada)
+    assert told(chloe) == ["Vision asks to leave Training"]
+    assert (told(vision.ada), told(ben)) == ([], []), "she knows, he cannot object"
+    actions.withdraw(departure.pk, by=chloe, now=vision.place.time)
+    stays = "Vision stays: leaving Training was taken back"
+    assert told(vision.ada) == [stays], "who asked is told that it was taken back"
+    assert told(vision.priya)[-1] == stays, "nobody waits for her any more"
+    assert (told(chloe)[-1], told(ben)) == ("Vision asks to leave Training", [])
+
+
 def test_what_was_drained_late_is_kept_as_long_after_that(scene: Scene) -> None:
     vision = on_paper(scene)
     departure = vision.go(retention_days=1)
