@@ -67,6 +67,10 @@ EMPTY_WORDS = {
     ),
 }
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
+AWAY_FOR_TEAMS = (
+    "What runs there goes on, and nothing is lost. What is asked for, changed or started there now is done once that "
+    "is over; platform leads see it, too"
+)
 MOST_OWN, MOST_RUNS = 20, 5
 
 
@@ -626,8 +630,8 @@ def broken(
             and (row.broken_parts or row.braked_at or getattr(row, "waits", False))
         )
     ]
-    lines = [*map(_cluster_line, troubled), *map(_place_line, failed)]
-    return lines[:MOST_BROKEN]
+    lines = [_cluster_line(row, manages=manages) for row in troubled]
+    return [*lines, *map(_place_line, failed)][:MOST_BROKEN]
 
 
 def _idle_workers(at: datetime | None, now: datetime) -> list[Broken]:
@@ -654,12 +658,13 @@ def _place_line(row: Tenancy) -> Broken:
     }
 
 
-def _cluster_line(row: Cluster) -> Broken:
+def _cluster_line(row: Cluster, *, manages: bool) -> Broken:
     page = reverse("cluster", args=[row.name])
     if row.is_away:
         return {
             "what": f"{row.title} {how_away(row)}",
-            "why": row.message,
+            # What a client library says helps whom it falls to mend; a team asks what becomes of its work.
+            "why": row.message if manages else AWAY_FOR_TEAMS,
             "href": page,
             "since": row.away_since,
         }

@@ -39,6 +39,7 @@ from onboarding.checklist import away_words, checklist, trouble_of
 from onboarding.images import access_of
 from onboarding.team_changes import may_change
 from portal.pages.sentences import sentence
+from provisioning.clusters.explaining import explain
 from provisioning.models import Tenancy
 from ui.parts import Checklist, Columns, Empty, Entry, Person, Row, in_time
 
@@ -402,6 +403,9 @@ def event_entry(event: Event, *, products: Mapping[str, str]) -> Entry:
     if event.subject_type == "notebook" and why in set(StopReason):
         why = StopReason(why).words
     title, who = sentence(event, products=products)
+    if event.kind == Kind.TENANCY_FAILED and details.get("reason") == "WillTryAgain":
+        # The words of a client library are in the audit log; here they read as if it were up to the team.
+        title, why = "Not set up yet", str(explain(why, will_try_again=True))
     return {
         "phase": "past",
         "tone": LOUD.get(event.kind, "past"),

@@ -485,6 +485,41 @@ def test_home_tells_only_whom_it_concerns_that_a_cluster_is_away(
     assert "Elsewhere does not answer" in text(client, "/")
 
 
+def test_home_says_what_a_cluster_that_is_away_means_to_a_team_and_its_cause_to_a_lead(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    Cluster.objects.update(reachable=False, message="[Errno 111] refused")
+    page = text(client, "/")
+    assert "What runs there goes on, and nothing is lost." in page
+    assert "Errno 111" not in page, "a member can do nothing about it"
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
+    assert "[Errno 111] refused" in text(client, "/"), "a lead looks for the cause"
+
+
+def test_the_story_says_in_words_that_a_place_waits_for_its_cluster(
+    client: Client, ada: User, place: Tenancy
+) -> None:
+    for reason, message in (
+        ("WillTryAgain", "GET /api/v1/namespaces/x: NewConnectionError: [Errno 111]"),
+        ("Refused", "ClusterQueue main exists and is not ours."),
+    ):
+        record(
+            Kind.TENANCY_FAILED,
+            actor=PORTAL,
+            subject=("tenancy", place.pk),
+            team_id=place.team_id,
+            reason=reason,
+            message=message,
+        )
+    page = text(client, "/teams/vision/")
+    assert "Not set up yet" in page
+    assert "The cluster does not answer. What runs there goes on" in page
+    assert "NewConnectionError" not in page
+    assert "ClusterQueue main exists and is not ours." in page, (
+        "what somebody must mend"
+    )
+
+
 @pytest.mark.slow
 def test_leads_are_told_at_home_of_a_cost_centre_that_nobody_has_confirmed(
     client: Client, ada: User, vision: Team, place: Tenancy
