@@ -75,7 +75,7 @@ def _offered(portal: Portal, given: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _projects(portal: Portal, given: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
-        (one["slug"], f"{one['gpus']} GPUs")
+        (one["slug"], f"{one['gpus']} GPU{'' if one['gpus'] == 1 else 's'}")
         for team in _own_teams(portal, given)
         for one in portal.get(f"teams/{team}/projects/")["results"]
     ]
