@@ -139,3 +139,13 @@ def test_the_mark_of_a_page_without_frame_stands_above_its_words(
 
 
 LEFT = "one => one.getBoundingClientRect().left"
+
+
+def test_the_name_of_a_cluster_is_not_broken_by_what_is_said_of_it(
+    open_page: Open, scene: Scene
+) -> None:
+    ready(scene)
+    page = open_page(scene.ada, "/teams/vision/onboarding", size="phone")
+    title = page.locator(".checklist__title")
+    expect(title).to_have_text("Training")
+    assert lines(title) == 1
