@@ -35,6 +35,7 @@ class Progress(TypedDict):
     trouble: str
     late: bool
     retry: str
+    may_ask: bool
     state: tuple[str, str]
     first: Request | None
     promise: int
@@ -44,7 +45,8 @@ class Progress(TypedDict):
 def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
     """Everything the progress page shows; `onboarding` comes with its team, tenancy, cluster and request."""
     tenancy, took = onboarding.tenancy, onboarding.seconds
-    may_retry = tenancy.team_id in by.team_ids or by.may(Permission.MANAGE_CLUSTERS)
+    is_theirs = tenancy.team_id in by.team_ids
+    may_retry = is_theirs or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
     trouble = trouble_of(tenancy, listed) or away_words(tenancy.cluster)
@@ -69,6 +71,7 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
         "trouble": trouble,
         "late": took is None and now - onboarding.submitted_at > PROMISE,
         "retry": retry,
+        "may_ask": is_theirs or by.may(Permission.ONBOARD_ANY_GROUP),
         "state": _state(onboarding),
         "first": onboarding.request,
         "promise": int(PROMISE.total_seconds()),

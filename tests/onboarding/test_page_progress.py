@@ -167,6 +167,18 @@ def test_an_auditor_sees_it_and_changes_nothing(
     assert (event.actor_name, event.details["status"]) == ("Sam", 403)
 
 
+@pytest.mark.parametrize(
+    ("role", "shown"), [(Role.PLATFORM_LEAD, True), (Role.AUDITOR, False)]
+)
+def test_what_comes_next_is_for_who_may_ask(
+    client: Client, onboarding: Onboarding, role: Role, shown: bool
+) -> None:
+    factories.make_true(onboarding.tenancy)
+    client.force_login(factories.person("Noor", role))
+    page = client.get(PAGE).content.decode()
+    assert ("What comes next" in page) is shown
+
+
 def test_a_link_makes_nobody_look_again(
     client: Client, ada: User, onboarding: Onboarding
 ) -> None:
