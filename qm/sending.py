@@ -28,6 +28,19 @@ def confirm(question: str, *, is_sure: bool) -> None:
         raise Ended("Nothing is sent.", Code.NOT_DONE)
 
 
+def previewed(api: Portal, path: str, body: object, *, or_done: bool) -> Any:
+    """What the portal says to it beforehand; None where it is refused and, by `or_done`, may be done by now.
+
+    Under a key that was given, the answer of the first call comes again, whatever has become of it.
+    """
+    try:
+        return api.post(path, body)
+    except Ended as ended:
+        if not (or_done and ended.exit_code == Code.REFUSED):
+            raise
+        return None
+
+
 def sent(
     api: Portal, path: str, body: object, *, key: str, advice: str
 ) -> dict[str, Any]:

@@ -13,13 +13,19 @@ import click
 from qm import asking, awaiting, completing, moments, request_words, words
 from qm.calls import Portal, key_of
 from qm.commands.finding import known_team, nothing_held
-from qm.commands.options import as_json, one_request, portal, unasked
+from qm.commands.options import (
+    as_json,
+    lasting,
+    of_purpose,
+    one_request,
+    portal,
+    unasked,
+)
 from qm.endings import Code, Ended
 from qm.option_types import WholeNumber, lower_case
-from qm.sending import confirm, sent
+from qm.sending import confirm, previewed, sent
 
 F = TypeVar("F", bound=Callable[..., Any])
-PURPOSES = ("training", "notebook", "inference", "other")
 USUAL_RENEWAL = timedelta(days=7)
 ADVICE = "It may have been sent. To send it again without a second request, add: --key "
 
@@ -79,19 +85,7 @@ def sending(command: F) -> F:
     shell_complete=completing.offered_flavors,
     help="The kind of GPU, such as a100-80gb; with its cluster before it where several have it.",
 )
-@click.option(
-    "--for",
-    "length",
-    metavar="TIME",
-    default="",
-    help="For so long: 8h, 3d, 2w, 1d12h.",
-)
-@click.option(
-    "--until",
-    metavar="MOMENT",
-    default="",
-    help="Until then: 2026-12-05, 2026-12-05T18:00.",
-)
+@lasting
 @click.option(
     "--from",
     "begins",
@@ -114,13 +108,7 @@ def sending(command: F) -> F:
     help="For this project's namespace, where the team has several.",
 )
 @click.option("--namespace", metavar="NAME", default="", help="For this namespace.")
-@click.option(
-    "--purpose",
-    type=click.Choice(PURPOSES),
-    default="training",
-    show_default=True,
-    help="For which sort of work.",
-)
+@of_purpose
 @sending
 def ask(dry_run: bool, wait: bool, is_sure: bool, is_json: bool, **given: Any) -> None:
     """Ask for GPUs. It tells first whether that is automatic, who decides otherwise, and what it costs.
@@ -233,7 +221,8 @@ def _asked(
     is_json: bool,
 ) -> None:
     """Tell what would be said to an ask, send it unless that is all that was wanted, and tell what was said."""
-    plan = _previewed(api, wanted, is_sent=not dry_run)
+    may_be_done = wanted.may_be_repeated and not dry_run
+    plan = previewed(api, f"{wanted.path}preview/", wanted.body, or_done=may_be_done)
     if plan is not None:
         _tell(plan, wanted, is_dry=dry_run, is_json=is_json)
     if dry_run:
@@ -272,17 +261,3 @@ def _answered(
         click.echo(found["id"])
     if wait:
         awaiting.ended(found)
-
-
-def _previewed(api: Portal, wanted: Ask, *, is_sent: bool) -> Any:
-    """What would be said to an ask; None where it is refused and may be a repetition of one that is granted by now.
-
-    Under a key that was given, the answer of the first call comes again, whatever has become of it.
-    """
-    try:
-        return api.post(f"{wanted.path}preview/", wanted.body)
-    except Ended as ended:
-        may_be_done = wanted.may_be_repeated and is_sent
-        if not (may_be_done and ended.exit_code == Code.REFUSED):
-            raise
-        return None

@@ -10,11 +10,10 @@ import click
 
 from qm import asking, awaiting, enrolling, request_words, words
 from qm.calls import Portal, key_of
-from qm.commands.asking import PURPOSES
-from qm.commands.options import as_json, portal, unasked
+from qm.commands.options import as_json, lasting, of_purpose, portal, unasked
 from qm.endings import Code, Ended
 from qm.option_types import WholeNumber, lower_case
-from qm.sending import confirm, sent
+from qm.sending import confirm, previewed, sent
 
 ENVIRONMENTS = ("dev", "test", "production")
 ADVICE = "It may have been sent. To send it again without a second team, add: --key "
@@ -83,26 +82,8 @@ def groups(text: str, is_json: bool) -> None:
     callback=lower_case,
     help="Their kind, of several that the cluster has, such as a100-80gb.",
 )
-@click.option(
-    "--for",
-    "length",
-    metavar="TIME",
-    default="",
-    help="For so long: 8h, 3d, 2w, 1d12h.",
-)
-@click.option(
-    "--until",
-    metavar="MOMENT",
-    default="",
-    help="Until then: 2026-12-05, 2026-12-05T18:00.",
-)
-@click.option(
-    "--purpose",
-    type=click.Choice(PURPOSES),
-    default="training",
-    show_default=True,
-    help="For which sort of work.",
-)
+@lasting
+@of_purpose
 @click.option(
     "--reason",
     metavar="TEXT",
@@ -128,12 +109,12 @@ def onboard(
 
     It tells first what that would make, and what would be said to its GPUs.
     """
-    may_be_repeated = bool(key) and not dry_run
+    may_be_done = bool(key) and not dry_run
     key, now = key_of(key), datetime.now(timezone.utc)
     start = _start(given, now=now)
     api = portal()
     body = _body(api, given, start)
-    plan = _previewed(api, body, may_be_repeated=may_be_repeated)
+    plan = previewed(api, "teams/new/preview/", body, or_done=may_be_done)
     if plan is not None:
         _tell(body, plan, is_dry=dry_run, is_json=is_json)
     if dry_run:
@@ -189,21 +170,6 @@ def _body(
         "cluster": cluster,
         **gpus,
     }
-
-
-def _previewed(
-    api: Portal, body: Mapping[str, Any], *, may_be_repeated: bool
-) -> Mapping[str, Any] | None:
-    """What it would make; None where that is refused and may be a repetition of what has made it by now.
-
-    Under a key that was given, the answer of the first call comes again.
-    """
-    try:
-        return dict(api.post("teams/new/preview/", body))
-    except Ended as ended:
-        if not (may_be_repeated and ended.exit_code == Code.REFUSED):
-            raise
-        return None
 
 
 def _tell(

@@ -12,6 +12,7 @@ from qm.calls import Portal
 from qm.option_types import WholeNumber
 
 USUAL_ROWS = 25
+PURPOSES = ("training", "notebook", "inference", "other")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -64,6 +65,34 @@ def unasked(command: F) -> F:
         "is_sure",
         is_flag=True,
         help="Do not ask first, as in a terminal.",
+    )(command)
+
+
+def lasting(command: F) -> F:
+    """`--for` and `--until`, of GPUs that are asked for."""
+    command = click.option(
+        "--until",
+        metavar="MOMENT",
+        default="",
+        help="Until then: 2026-12-05, 2026-12-05T18:00.",
+    )(command)
+    return click.option(
+        "--for",
+        "length",
+        metavar="TIME",
+        default="",
+        help="For so long: 8h, 3d, 2w, 1d12h.",
+    )(command)
+
+
+def of_purpose(command: F) -> F:
+    """`--purpose`, of GPUs that are asked for."""
+    return click.option(
+        "--purpose",
+        type=click.Choice(PURPOSES),
+        default="training",
+        show_default=True,
+        help="For which sort of work.",
     )(command)
 
 
