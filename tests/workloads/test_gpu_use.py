@@ -322,6 +322,7 @@ def test_work_that_nobody_submitted_here_is_measured_by_its_pods(
     wait_until(
         lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run"
     )
+    told_running(copied, "by-hand")
     first, second = running_pods(copied, "by-hand")
 
     def use() -> dict[str, Any] | None:
@@ -374,6 +375,7 @@ def test_work_of_which_a_part_is_measured_is_not_idle(copied: Watched) -> None:
     wait_until(
         lambda: len(running_pods(copied, "by-hand")) == 2, what="both pods to run"
     )
+    told_running(copied, "by-hand")
     first, second = running_pods(copied, "by-hand")
     now = timezone.now()
     rests = Share(0, 0)
@@ -436,6 +438,7 @@ def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
         ),
         what="it to run",
     )
+    told_running(copied, "web-0")
     unmeasured = use_of(copied, "web-0")
     assert unmeasured is not None
     assert "has not measured its GPUs yet" in unmeasured["words"]
@@ -447,6 +450,16 @@ def test_a_pod_is_not_idle_since_before_it_was_created(copied: Watched) -> None:
     created = copied.copies("Pod")["web-0"]["metadata"]["creationTimestamp"]
     assert idle is not None
     assert datetime.fromisoformat(idle["idle_since"]) == datetime.fromisoformat(created)
+
+
+def told_running(watched: Watched, name: str) -> None:
+    """Waits for the Workload's copy, which can come after its pods': each kind has a watch of its own."""
+
+    def is_told() -> bool:
+        work = Caller(watched.ada).get(f"work/{watched.team.slug}/").json()["work"]
+        return [one["state"] for one in work if one["name"] == name] == ["running"]
+
+    wait_until(is_told, what=f"{name} to be told as running")
 
 
 def use_of(watched: Watched, name: str) -> dict[str, Any] | None:
