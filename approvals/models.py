@@ -725,6 +725,26 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
         """What the policy alone has approved."""
         return self.filter(by=None, verdict=Decision.Verdict.APPROVE)
 
+    def visible_to(self, user: Any) -> "DecisionQuerySet":
+        """Those on requests that a person may see in a list."""
+        return self.filter(request__in=Request.objects.visible_to(user))
+
+    def with_request(self) -> "DecisionQuerySet":
+        """With what each was about, its people, and the `policy_number` by which it was judged, all in one query."""
+        judged = Evaluation.objects.filter(
+            request=OuterRef("request"),
+            content_version=OuterRef("content_version"),
+            at__lte=OuterRef("at"),
+        ).order_by("-id")
+        return self.select_related(
+            "by",
+            "seat_of",
+            "step",
+            "request__team",
+            "request__requester",
+            "request__flavor__cluster",
+        ).annotate(policy_number=Subquery(judged.values("policy__number")[:1]))
+
 
 class Decision(Row):
     """One verdict by a person or, without `by`, by the policy; append-only.
@@ -767,6 +787,11 @@ class Decision(Row):
     at = models.DateTimeField()
 
     objects = DecisionQuerySet.as_manager()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is of what is asked now: a vote on an earlier version is void."""
+        return self.content_version == self.request.content_version
 
     @property
     def by_words(self) -> str:

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from approvals.conversation import views as talk_views
-from approvals.decisions import bulk_views
+from approvals.decisions import bulk_views, decided
 from approvals.decisions import views as approval_views
 from approvals.fulfilment import views as task_views
 from approvals.policy_desk import views as policy_views
@@ -38,6 +38,7 @@ urlpatterns = [
         bulk_views.decision_statistics,
         name="approval-statistics",
     ),
+    path("approvals/decisions.csv", decided.decisions_file, name="decisions-file"),
     path("stand-in/", stand_in_views.stand_in, name="stand-in"),
     path(
         "stand-in/<int:pk>/accept",

@@ -223,6 +223,7 @@ SPECTACULAR_SETTINGS = {
         "ChannelWay": "notices.models.CHANNEL_WAYS",
         "WebhookEvent": "notices.models.WEBHOOK_EVENTS",
         "DeliveryState": "notices.models.Delivery.State",
+        "DecisionVerdictEnum": "approvals.models.Decision.Verdict",
         "DepartureState": "offboarding.serializers.STATES",
         "RunState": "workloads.runs.serializers.STATES",
         "NotebookState": "workloads.notebook_pages.serializers.STATES",

@@ -1,11 +1,11 @@
-"""Deciding several requests in one call, what they add up to, and how deciding goes."""
+"""Every verdict in a list, deciding several requests in one call, what they add up to, and how deciding goes."""
 
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import mixins, serializers
 from rest_framework.request import Request as Call
 from rest_framework.response import Response
 
@@ -15,6 +15,7 @@ from accounts.endpoints import Endpoint
 from accounts.roles import Permission
 from approvals.decisions import bulk
 from approvals.decisions.bulk import Chosen
+from approvals.decisions.decided import NARROWED_BY, DecidedSerializer, DecisionQuery
 from approvals.decisions.statistics import statistics
 from approvals.models import Decision, Request
 from approvals.requests.listing import with_all
@@ -197,10 +198,25 @@ class StatisticsQuery(StrictSerializer):
     days = QueryNumber(required=False, min_value=1, max_value=365)
 
 
-class DecisionEndpoint(Endpoint):
-    """Several verdicts in one call."""
+class DecisionEndpoint(mixins.ListModelMixin, Endpoint):
+    """Who was given what, by whom and why; and several verdicts in one call."""
 
-    serializer_class = ResultsSerializer
+    queryset = Decision.objects.none()
+    serializer_class = DecidedSerializer
+    ordering = "-at"
+    asks = {"list": DecisionQuery}
+
+    def get_queryset(self) -> QuerySet[Decision]:
+        """Those on requests of one's own teams, void ones too; all of them for leads and auditors."""
+        return Decision.objects.visible_to(self.request.user).with_request()
+
+    def filter_queryset(self, queryset: Any) -> Any:
+        """What was asked for in the address."""
+        asked = getattr(self, "asked", {})
+        narrowed = {NARROWED_BY[key]: asked[key] for key in NARROWED_BY if key in asked}
+        if "automatic" in asked:
+            narrowed["by__isnull"] = asked["automatic"] == "true"
+        return queryset.filter(**narrowed)
 
     @extend_schema(
         operation_id="decisions_create",

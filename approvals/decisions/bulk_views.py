@@ -20,7 +20,14 @@ from accounts.roles import Permission
 from approvals.decisions import bulk
 from approvals.decisions.bulk import Effect, Purse
 from approvals.decisions.forms import ManyForm
-from approvals.decisions.statistics import FEWEST, Pace, Statistics, statistics
+from approvals.decisions.statistics import (
+    FEWEST,
+    SPANS,
+    Pace,
+    Statistics,
+    span_of,
+    statistics,
+)
 from approvals.models import Request
 from approvals.requests import listing
 from ui.amounts import hours, span, usd
@@ -28,7 +35,6 @@ from ui.parts import BeforeAfter, Column, Columns, Figure, Row
 from web.fields import StrictForm
 from web.refusals import Refused
 
-SPANS = (7, 30, 90, 365)
 DIGITS = 9
 NUMBER = "number"
 COLUMNS: Mapping[str, Columns] = {
@@ -98,9 +104,7 @@ def decision_statistics(request: HttpRequest) -> HttpResponse:
     user, now = visitor(request), timezone.now()
     if not user.may(Permission.SEE_ALL_TEAMS):
         raise PermissionDenied
-    chosen = request.GET.get("days", "")
-    days = int(chosen) if chosen in map(str, SPANS) else 30
-    found = statistics(days=days, now=now)
+    found = statistics(days=span_of(request.GET.get("days", "")), now=now)
     context = {
         "found": found,
         "figures": _figures(found),

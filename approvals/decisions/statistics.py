@@ -18,8 +18,15 @@ from policy.document import MANAGERS
 from policy.evaluation import Outcome
 
 FEWEST = 5
+# Of how many days one may ask, and how many they are unless one does.
+SPANS, USUAL_SPAN = (7, 30, 90, 365), 30
 MOST_STEPS = 20_000
 GRANTED_LESS = Q(approved_count__lt=F("count")) | Q(approved_until__lt=F("until"))
+
+
+def span_of(chosen: str) -> int:
+    """The days that somebody chose, or the usual ones for what nobody offered."""
+    return int(chosen) if chosen in map(str, SPANS) else USUAL_SPAN
 
 
 @dataclass(frozen=True)

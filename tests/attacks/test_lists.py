@@ -20,6 +20,7 @@ from tests.world import World
 LISTS = (
     "requests",
     "approvals",
+    "decisions",
     "allocations",
     "tasks",
     "delegations",
