@@ -36,6 +36,10 @@ BROKEN: Mapping[str, str] = {
     "Ways out by name": "Names stay shut",
     "Nodes": "No node is ready",
 }
+AWAY_FOR_TEAMS = (
+    "What runs there goes on, and nothing is lost. What is asked for, changed or started there now is done once that "
+    "is over; platform leads see it, too"
+)
 # By the code of a failure: what keeps queues there is none that the portal can use; the portal is not let in.
 UNUSABLE = frozenset({"no_kueue", "kueue_too_old", "no_volcano", "volcano_too_old"})
 REFUSALS = frozenset({"unauthorized", "forbidden", "http_401", "http_403"})
@@ -62,7 +66,7 @@ class Card(TypedDict):
     bars: list[Capacity]
 
 
-def card(cluster: Cluster) -> Card:
+def card(cluster: Cluster, *, manages: bool) -> Card:
     """A cluster of the list; `cluster` comes with its flavors prefetched."""
     tone, word = health(cluster)
     return {
@@ -70,7 +74,7 @@ def card(cluster: Cluster) -> Card:
         "href": reverse("cluster", args=[cluster.name]),
         "tone": tone,
         "word": word,
-        "trouble": trouble(cluster),
+        "trouble": trouble(cluster, manages=manages),
         "announced": cluster.announces(timezone.now()),
         "counts": counts(cluster),
         "delivery": DELIVERY[cluster.delivery],
@@ -129,9 +133,15 @@ def how_away(cluster: Cluster) -> str:
     )
 
 
-def trouble(cluster: Cluster) -> str:
-    """What the cluster said when it did not answer as it should; empty when all is well or it is written off."""
-    return cluster.message if cluster.is_away and not cluster.written_off_at else ""
+def trouble(cluster: Cluster, *, manages: bool) -> str:
+    """What to tell of a cluster that is away; empty when all is well or it is written off.
+
+    What a client library said helps whom it falls to mend, who `manages` clusters; others ask what becomes of their
+    work.
+    """
+    if not cluster.is_away or cluster.written_off_at:
+        return ""
+    return cluster.message if manages else f"{AWAY_FOR_TEAMS}."
 
 
 def bar(flavor: Flavor, *, asked: int = 0, busy: Decimal | None = None) -> Capacity:

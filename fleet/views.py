@@ -37,7 +37,10 @@ def clusters(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "fleet/clusters.html",
-        {"cards": [card(c) for c in rows], "may_manage": may_manage},
+        {
+            "cards": [card(c, manages=may_manage) for c in rows],
+            "may_manage": may_manage,
+        },
     )
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from accounts.models import User
+from accounts.roles import Permission
 from fleet.models import Cluster
-from fleet.presenting import how_away
+from fleet.presenting import how_away, trouble
 from provisioning.desired.manifests import tenancy_objects
 from provisioning.models import Tenancy
 from provisioning.words import plain
@@ -112,8 +114,9 @@ def trouble_of(tenancy: Tenancy, listed: Checklist) -> str:
     return f"{tenancy.ready['message']} {tenancy.explanation}"
 
 
-def away_words(cluster: Cluster) -> str:
-    """That a cluster is away, and what came of the last look at it; empty of one that is not."""
-    if not cluster.is_away:
-        return ""
-    return f"{cluster.title} {how_away(cluster)}: {cluster.message}"
+def away_words(cluster: Cluster, *, by: User) -> str:
+    """That a cluster is away, and what came of the last look at it, or what it means to a team; else empty."""
+    manages = by.may(Permission.MANAGE_CLUSTERS)
+    told = trouble(cluster, manages=manages)
+    between = ":" if manages else "."
+    return f"{cluster.title} {how_away(cluster)}{between} {told}" if told else ""

@@ -49,7 +49,7 @@ def progress_of(onboarding: Onboarding, *, by: User, now: datetime) -> Progress:
     may_retry = is_theirs or by.may(Permission.MANAGE_CLUSTERS)
     retry = reverse("look-again", args=[tenancy.pk]) if may_retry else ""
     listed = checklist(tenancy, title=tenancy.cluster.title, retry=retry)
-    trouble = trouble_of(tenancy, listed) or away_words(tenancy.cluster)
+    trouble = trouble_of(tenancy, listed) or away_words(tenancy.cluster, by=by)
     objects = len(listed["items"])
     ready = sum(item["tone"] == "good" for item in listed["items"])
     access = access_of(onboarding.team)

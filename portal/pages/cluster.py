@@ -43,6 +43,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
         .values_list("flavor")
         .annotate(gpus=Sum("gpus"))
     )
+    manages = user.may(Permission.MANAGE_CLUSTERS)
     flavors, busy = (
         list(found.flavors.all()),
         use.busy_of_cluster(found.pk, now=timezone.now()),
@@ -56,7 +57,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "cluster": found,
         "badge": health(found),
-        "trouble": trouble(found),
+        "trouble": trouble(found, manages=manages),
         "announced": found.announces(timezone.now()),
         "columns": COLUMNS,
         "bars": [
@@ -69,7 +70,7 @@ def cluster(request: HttpRequest, name: str) -> HttpResponse:
             for flavor in flavors
         ],
         "rows": [_line(row) for row in rows],
-        "may_manage": user.may(Permission.MANAGE_CLUSTERS),
+        "may_manage": manages,
         "facts": _facts(found),
         "now": timezone.now(),
         "drifts": drift_board.panel(found, by=user, now=timezone.now()),

@@ -35,7 +35,7 @@ from approvals.stand_ins.actions import period
 from approvals.states import State
 from catalogue.models import switched_off
 from fleet.models import Cluster, Flavor, announcing
-from fleet.presenting import how_away
+from fleet.presenting import AWAY_FOR_TEAMS, how_away
 from notebooks.models import NotebookServer
 from notebooks.servers.models import NotebookServerQuerySet
 from offboarding.models import Departure
@@ -67,10 +67,6 @@ EMPTY_WORDS = {
     ),
 }
 MOST_TO_DECIDE, MOST_WAITING, MOST_HELD, MOST_AGAIN, MOST_BROKEN = 5, 5, 8, 3, 5
-AWAY_FOR_TEAMS = (
-    "What runs there goes on, and nothing is lost. What is asked for, changed or started there now is done once that "
-    "is over; platform leads see it, too"
-)
 MOST_OWN, MOST_RUNS = 20, 5
 
 

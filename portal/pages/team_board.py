@@ -305,7 +305,7 @@ def place(row: Tenancy, *, by: User, apart: Apart | None) -> Place:
         "checklist": listed,
         "trouble": trouble_of(row, listed),
         "retry": retry,
-        "away": away_words(row.cluster),
+        "away": away_words(row.cluster, by=by),
         "announced": row.cluster.announces(timezone.now()),
         "apart": apart,
     }

@@ -69,7 +69,7 @@ def test_everybody_sees_what_is_free_and_what_it_costs(client: Client) -> None:
 def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
     client: Client,
 ) -> None:
-    client.force_login(factories.person("Ada"))
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     factories.cluster(
         "away", reachable=False, message="connection refused", parts=silent()
     )
@@ -98,6 +98,10 @@ def test_one_that_is_away_says_since_when_and_why_and_harms_no_other(
         == client.get("/clusters/fine/").status_code
         == 200
     )
+    client.force_login(factories.person("Ada"))
+    page = client.get("/clusters/").content.decode()
+    assert "What runs there goes on, and nothing is lost." in page
+    assert "connection refused" not in page, "a data scientist can do nothing about it"
 
 
 def test_platform_leads_see_why_the_pools_of_one_cannot_be_read_in_azure(
@@ -349,7 +353,7 @@ def test_the_list_says_how_many_teams_are_there_what_is_not_so_and_what_runs(
 
 
 def test_a_kueue_that_is_too_old_is_no_refusal_of_ours(client: Client) -> None:
-    client.force_login(factories.person("Ada"))
+    client.force_login(factories.person("Priya", Role.PLATFORM_LEAD))
     factories.cluster(
         "old",
         reachable=False,
