@@ -92,6 +92,7 @@ class Figures(TypedDict):
     ends_what: str
     ends_tone: str
     usd_per_day: Decimal
+    usd_of: str
     month: str
     spent: Decimal
     limit: Decimal
@@ -241,6 +242,9 @@ def figures(held: Sequence[Allocation], month: ThisMonth, *, now: datetime) -> F
         "usd_per_day": per_day(
             gpus=1, price=sum((row.usd_per_hour for row in charged), Decimal(0))
         ),
+        "usd_of": "for what is held now"
+        if len(charged) == len(held)
+        else "for what is in place; what is being set up costs nothing yet",
         "month": f"{now:%B}",
         "spent": month.budget.held_usd,
         "limit": month.budget.limit_usd,

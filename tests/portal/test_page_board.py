@@ -260,6 +260,18 @@ def test_a_strangers_team_looks_like_a_missing_one(client: Client, ada: User) ->
     assert "Speech" not in text(client, "/teams/")
 
 
+def test_cost_a_day_says_whether_it_is_of_all_that_is_held(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.allocation(ada, place, a100, gpus=2)
+    unmade = factories.allocation(ada, place, a100, gpus=1)
+    assert "for what is held now" in text(client, "/teams/vision/")
+    Allocation.objects.filter(pk=unmade.pk).update(charged_from=None)
+    page = text(client, "/teams/vision/")
+    assert "what is being set up costs nothing yet" in page
+    assert "for what is held now" not in page
+
+
 def test_who_sees_all_teams_gives_nothing_back(
     client: Client, ada: User, place: Tenancy, a100: Flavor
 ) -> None:
