@@ -358,10 +358,13 @@ def again(own: Sequence[Request], *, now: datetime) -> list[Again]:
         ):
             continue
         days = max(round(row.duration.total_seconds() / 86400), 1)
+        cluster = row.flavor.cluster
+        # Its GPUs can be asked for, but would be made only once it answers.
+        so_far = how_away(cluster) if cluster.is_away else row.flavor.free_words
         found[key] = {
             "title": row.name(),
             "figure": "1 day" if days == 1 else f"{days} days",
-            "text": f"{row.team.name} · {row.flavor.cluster.title} · {row.flavor.free_words}",
+            "text": f"{row.team.name} · {cluster.title} · {so_far}",
             "href": again_link(row, now=now),
         }
     return list(found.values())

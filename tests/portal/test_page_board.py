@@ -330,6 +330,17 @@ def test_home_offers_again_what_was_booked_for_as_long_as_it_was_booked(
     assert row["figure"] == "2 days"
 
 
+def test_home_counts_no_free_gpus_of_a_cluster_that_does_not_answer(
+    client: Client, ada: User, place: Tenancy, a100: Flavor
+) -> None:
+    factories.request(ada, place, a100, gpus=1)
+    (row,) = client.get("/").context["again"]
+    assert row["text"].endswith(" free now")
+    Cluster.objects.update(reachable=False, message="connection refused")
+    (row,) = client.get("/").context["again"]
+    assert row["text"] == "Vision · Training East US · does not answer"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["out of use", "left", "switched off", "for others"])
 def test_home_offers_nothing_again_that_would_be_refused(
