@@ -10,16 +10,18 @@ from typing import Any, NotRequired, TypedDict
 from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from accounts.models import Team, User
 from allocations.models import Allocation
 from approvals.models import Request, RequestQuerySet
+from approvals.request_form.offers import Offers
 from catalogue.actions import settings_in_order
-from catalogue.models import OfferingSetting
+from catalogue.models import OfferingSetting, setting_of
 from catalogue.offerings import OFFERINGS
 from fleet.models import Cluster, Flavor
 from notebooks.models import NotebookServer
-from portal.pages.matching import matcher
+from portal.pages.matching import matcher, wish_of
 from provisioning.models import Tenancy
 from ui.amounts import day
 from workloads.models import Run
@@ -141,6 +143,27 @@ def notebooks(user: User, q: str) -> Iterator[Item]:
             "icon": "book-open",
             "sub": f"notebook of {row.owner.name}, {row.team.name}",
             "href": reverse("notebook", args=[row.pk]),
+        }
+
+
+def gpus(user: User, q: str) -> Iterator[Item]:
+    """The form for as many GPUs as somebody types, "4 a100", filled in; for members of a team that may ask for them."""
+    wish = wish_of(q)
+    if wish is None or not (user.teams and setting_of(OFFERINGS["gpus"]).enabled):
+        return
+    matches, count = matcher(wish.kind), wish.count or 1
+    called = (
+        flavor
+        for flavor in Offers.of(user).flavors
+        if matches(f"{flavor.words} {flavor.name} {flavor.cluster.title}")
+    )
+    for flavor in islice(called, MAX_FOUND):
+        values = urlencode({"flavor": flavor.key, "gpus": str(count)})
+        yield {
+            "label": f"Ask for {count} × {flavor.words}",
+            "icon": "plus",
+            "sub": f"{flavor.cluster.title}, {flavor.free_words}",
+            "href": f"{reverse('request-new')}?{values}",
         }
 
 

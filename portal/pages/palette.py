@@ -77,13 +77,18 @@ def found(user: User, q: str, *, decides: bool) -> Iterator[Group]:
         yield {"group": "Requests", "items": list(finding.requests(user, q))}
         yield {"group": "Runs", "items": list(finding.runs(user, q))}
         yield {"group": "Notebooks", "items": list(finding.notebooks(user, q))}
-        yield {"group": "Ask for", "items": list(finding.offerings(user, q))}
+        yield {"group": "Ask for", "items": _offered(user, q)}
         yield {"group": "Help", "items": list(islice(_named(_help(), q), MAX_FOUND))}
     do = list(_named(_actions(user), q))
     if q:
         do += islice(finding.holdings(user, q), MAX_FOUND)
     yield {"group": "Do", "items": do}
     yield {"group": "Go to", "items": list(_named(_places(user, decides=decides), q))}
+
+
+def _offered(user: User, q: str) -> list[Item]:
+    """GPUs first, of which somebody typed how many."""
+    return [*finding.gpus(user, q), *finding.offerings(user, q)]
 
 
 def _named(items: Iterable[Item], q: str) -> Iterator[Item]:

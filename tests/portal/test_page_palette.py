@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -15,6 +16,7 @@ from approvals.models import Request
 from approvals.requests.actions import submit
 from approvals.requests.wanted import resolve
 from catalogue import actions as catalogue
+from fleet.models import Flavor
 from portal.pages import finding
 from provisioning.models import Tenancy
 from tests import factories
@@ -220,6 +222,42 @@ def test_it_finds_what_may_be_asked_for_by_who_may_ask(
     assert "/requests/new/volume" not in found(client, "volume")
     client.force_login(factories.person("Sam", Role.AUDITOR))
     assert "/requests/new/" not in found(client, "gpt")
+
+
+@pytest.mark.parametrize(
+    ("typed", "gpus"),
+    [
+        ("4 a100", 4),
+        ("4 x A100", 4),
+        ("4× a100 80", 4),
+        ("ask for 12 a100 gpus", 12),
+        ("ask a100", 1),
+        ("need 2 gpus", 2),
+    ],
+)
+def test_so_many_gpus_lead_to_the_form_filled_in(
+    client: Client, place: Tenancy, ada: User, typed: str, gpus: int
+) -> None:
+    factories.flavor(place.cluster, "a100")
+    link = f"/requests/new?flavor={place.cluster.name}%2Fa100&amp;gpus={gpus}"
+    page = found(client, typed)
+    assert f"Ask for {gpus} × A100 80 GB" in page
+    assert link in page
+    form = client.get(unescape(link)).content.decode()
+    assert re.search(rf'name="gpus"[^>]*value="{gpus}"', form)
+
+
+def test_gpus_are_offered_only_to_who_may_ask_for_them(
+    client: Client, place: Tenancy, ada: User
+) -> None:
+    flavor = factories.flavor(place.cluster, "a100")
+    for typed in ("a100", "4", "4 h100", "ask", "4 vision"):
+        assert "?flavor=" not in found(client, typed), typed
+    client.force_login(factories.person("Sam", Role.AUDITOR))
+    assert "?flavor=" not in found(client, "4 a100")
+    client.force_login(ada)
+    Flavor.objects.filter(pk=flavor.pk).update(is_offered=False)
+    assert "?flavor=" not in found(client, "4 a100")
 
 
 def test_older_requests_are_found_by_who_asked_and_the_newest_by_every_word(
