@@ -203,7 +203,8 @@ class DecisionEndpoint(mixins.ListModelMixin, Endpoint):
 
     queryset = Decision.objects.none()
     serializer_class = DecidedSerializer
-    ordering = "-at"
+    # Newest first, by an index that is there.
+    ordering = "-id"
     asks = {"list": DecisionQuery}
 
     def get_queryset(self) -> QuerySet[Decision]:
