@@ -718,16 +718,14 @@ class Rerouting(models.Model):
         return f"{self.request_id} by {self.policy}"
 
 
-class DecisionQuerySet(models.QuerySet["Decision"]):
+class DecisionQuerySet(TeamScopedQuerySet["Decision"]):
     """Ways to look at decisions."""
+
+    team_path = "request__team_id"
 
     def granted_by_policy(self) -> "DecisionQuerySet":
         """What the policy alone has approved."""
         return self.filter(by=None, verdict=Decision.Verdict.APPROVE)
-
-    def visible_to(self, user: Any) -> "DecisionQuerySet":
-        """Those on requests that a person may see in a list."""
-        return self.filter(request__in=Request.objects.visible_to(user))
 
     def with_request(self) -> "DecisionQuerySet":
         """With what each was about, its people, and the `policy_number` by which it was judged, all in one query."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from rest_framework import serializers
@@ -16,8 +17,8 @@ from approvals.models import Decision, Request
 from approvals.requests.serializers import STATES, DecisionSerializer
 from web import downloads
 from web.output import OutputSerializer
-from web.spreadsheets import csv_lines
 from web.strict import Choice, Moment, PageQuery, Text
+from web.throttling import seconds_to_wait, too_many
 
 
 class DecidedRequestSerializer(OutputSerializer[Request]):
@@ -81,21 +82,26 @@ NARROWED_BY: Mapping[str, str] = {
 
 
 @require_safe
-def decisions_file(request: HttpRequest) -> HttpResponse:
+def decisions_file(request: HttpRequest) -> HttpResponseBase:
     """A CSV file of every verdict of the last `days` on requests that the person may see, newest first."""
-    now = timezone.now()
+    user, now = visitor(request), timezone.now()
+    if wait := seconds_to_wait("export", user.pk, rate=settings.RATES["export"]):
+        return too_many(request, wait)
     days = span_of(request.GET.get("days", ""))
-    rows = (
-        Decision.objects.visible_to(visitor(request))
-        .filter(at__gte=now - timedelta(days=days))
-        .with_request()
-        .order_by("-at", "-id")
+    decided = Decision.objects.visible_to(user).filter(
+        at__gte=now - timedelta(days=days)
     )
-    lines = ([cell(one) for cell in COLUMNS.values()] for one in rows.iterator())
-    return downloads.csv_file(
-        csv_lines([COLUMNS, *lines]),
+    return downloads.rows_as_csv(
+        request,
+        decided.with_request(),
+        columns=COLUMNS,
+        cells=_cells,
         name=f"decisions-{days}-days-to-{now:%Y-%m-%d}.csv",
     )
+
+
+def _cells(one: Decision) -> list[object]:
+    return [cell(one) for cell in COLUMNS.values()]
 
 
 def _or_empty(value: Any) -> Any:

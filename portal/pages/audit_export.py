@@ -1,31 +1,22 @@
 """The audit log as a file: the events that the page's filters leave, newest first, in pieces."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.handlers.asgi import ASGIRequest
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    StreamingHttpResponse,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts.current_user import visitor, with_refusal
 from accounts.models import Team
 from audit.exporting import begin_export
-from audit.models import Event, EventQuerySet
+from audit.models import Event
 from portal.pages.audit import AuditFilter, narrowed, seen_by, show
-from web.downloads import CSV, kept_as
-from web.spreadsheets import BYTE_ORDER_MARK, csv_lines
+from web.downloads import rows_as_csv
 from web.throttling import seconds_to_wait, too_many
 
-BATCH = 1000
 COLUMNS = (
     "event",
     "at",
@@ -66,39 +57,16 @@ def export(request: HttpRequest) -> HttpResponseBase:
         team_id=team.pk if team else None,
     )
     teams = dict(Team.objects.visible_to(user).values_list("pk", "name"))
-    pieces = _pieces(rows, teams)
-    return StreamingHttpResponse(
-        # A server that is asynchronous would gather an ordinary iterator whole before it sends anything.
-        _awaited(pieces) if isinstance(request, ASGIRequest) else pieces,
-        content_type=CSV,
-        headers=kept_as(f"audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv"),
+    return rows_as_csv(
+        request,
+        rows,
+        columns=COLUMNS,
+        cells=partial(_cells, teams=teams),
+        name=f"audit-{timezone.now():%Y-%m-%d-%H%M%S}.csv",
     )
 
 
-def _pieces(rows: EventQuerySet, teams: dict[int, str]) -> Iterator[bytes]:
-    """The file in pieces of a thousand lines; no query stays open between two of them."""
-    yield (BYTE_ORDER_MARK + csv_lines([COLUMNS])).encode()
-    last: int | None = None
-    while True:
-        following = rows if last is None else rows.filter(seq__lt=last)
-        batch = list(following.order_by("-seq")[:BATCH])
-        if not batch:
-            return
-        yield csv_lines([_cells(event, teams) for event in batch]).encode()
-        last = batch[-1].seq
-
-
-async def _awaited(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    while piece := await sync_to_async(_following)(pieces):
-        yield piece
-
-
-def _following(pieces: Iterator[bytes]) -> bytes:
-    """The next piece, empty at the end: a coroutine cannot raise StopIteration."""
-    return next(pieces, b"")
-
-
-def _cells(event: Event, teams: dict[int, str]) -> tuple[Any, ...]:
+def _cells(event: Event, *, teams: dict[int, str]) -> tuple[Any, ...]:
     details = json.dumps(event.details, ensure_ascii=False, sort_keys=True)
     return (
         event.seq,

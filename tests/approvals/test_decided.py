@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -21,6 +22,7 @@ from tests import factories
 from tests.approvals.test_statistics import decided
 from tests.calling import Caller
 from tests.scene import Scene
+from web import downloads
 
 pytestmark = pytest.mark.django_db
 
@@ -159,6 +161,20 @@ def test_the_file_has_a_line_for_each_that_no_spreadsheet_runs(
     assert (rejected["why_decided"], rejected["count"]) == ("Full.", "")
 
 
+def test_a_long_file_comes_in_pieces_and_somebody_takes_few_a_minute(
+    scene: Scene, auditor: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(downloads, "BATCH", 2)
+    asked = [decided(scene, hours=2, verdict="reject").pk for _ in range(5)]
+    client = Client()
+    client.force_login(auditor)
+    assert [int(line["request"]) for line in lines_of(client)] == asked[::-1]
+    settings.RATES = settings.RATES | {"export": "1/h"}
+    cache.clear()
+    lines_of(client)
+    assert client.get("/approvals/decisions.csv").status_code == 429
+
+
 @pytest.mark.parametrize("days", ["", "0", "8", "-1", "x", "９０"])
 def test_a_span_that_nobody_offers_is_thirty_days(
     scene: Scene, auditor: Any, days: str
@@ -184,4 +200,5 @@ def lines_of(client: Client) -> list[dict[str, str]]:
     """The lines of the file by the names of their columns."""
     kept = client.get("/approvals/decisions.csv")
     assert kept.status_code == 200
-    return list(csv.DictReader(io.StringIO(kept.content.decode("utf-8-sig"))))
+    body = b"".join(kept.streaming_content)  # type: ignore[attr-defined]
+    return list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"))))

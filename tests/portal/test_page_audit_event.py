@@ -20,7 +20,6 @@ from audit.actors import PORTAL, Actor
 from audit.events import Kind
 from audit.log import record, refuse
 from audit.models import Event, RefusalCount
-from portal.pages import audit_export
 from portal.pages.audit_words import (
     Changed,
     changes,
@@ -31,6 +30,7 @@ from portal.pages.audit_words import (
 )
 from tests import factories
 from tests.calling import Caller
+from web import downloads
 from web.spreadsheets import safe_cell
 
 pytestmark = pytest.mark.django_db
@@ -165,7 +165,7 @@ def test_every_page_that_an_event_leads_to_is_there(auditor: Client) -> None:
 def test_the_file_holds_what_the_filters_leave_and_is_an_event(
     auditor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit_export, "BATCH", 2)
+    monkeypatch.setattr(downloads, "BATCH", 2)
     vision = factories.team("Vision")
     wanted = [happen(Kind.TIER_SET, team_id=vision.pk, name=EVIL) for _ in range(5)]
     happen(Kind.CLUSTER_UNREACHABLE)
@@ -234,7 +234,7 @@ def test_files_have_a_rate_of_their_own(auditor: Client, settings: Settings) -> 
 def test_an_asynchronous_server_sends_the_file_piece_by_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(audit_export, "BATCH", 1)
+    monkeypatch.setattr(downloads, "BATCH", 1)
     happen(Kind.TIER_SET)
     happen(Kind.TIER_SET)
     client = AsyncClient()
