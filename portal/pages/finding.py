@@ -154,7 +154,8 @@ def gpus(user: User, q: str) -> Iterator[Item]:
     matches, count = matcher(wish.kind), wish.count or 1
     called = (
         flavor
-        for flavor in Offers.of(user).flavors
+        # Work on spot nodes is interrupted: what is cheapest is not what somebody means who names the kind alone.
+        for flavor in sorted(Offers.of(user).flavors, key=lambda one: one.is_spot)
         if matches(f"{flavor.words} {flavor.name} {flavor.cluster.title}")
     )
     for flavor in islice(called, MAX_FOUND):

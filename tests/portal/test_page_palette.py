@@ -247,6 +247,18 @@ def test_so_many_gpus_lead_to_the_form_filled_in(
     assert re.search(rf'name="gpus"[^>]*value="{gpus}"', form)
 
 
+def test_spot_nodes_are_not_the_first_that_somebody_gets(
+    client: Client, place: Tenancy, ada: User
+) -> None:
+    cheap = factories.flavor(place.cluster, "a100-spot")
+    factories.flavor(place.cluster, "a100")
+    Flavor.objects.filter(pk=cheap.pk).update(
+        capacity_type=Flavor.Capacity.SPOT, price_per_gpu_hour=1
+    )
+    page = found(client, "4 a100")
+    assert page.index("Ask for 4 × A100 80 GB<") < page.index("A100 80 GB (spot)")
+
+
 def test_gpus_are_offered_only_to_who_may_ask_for_them(
     client: Client, place: Tenancy, ada: User
 ) -> None:
