@@ -126,6 +126,12 @@ def what(departure: Departure) -> str:
 
 
 def _dates(departure: Departure, now: datetime) -> tuple[tuple[str, str], ...]:
+    if departure.is_asked and departure.leaves_at <= now:
+        days = departure.retention_days
+        return (
+            ("Work stops", "as soon as it is confirmed"),
+            ("Deleted for good", f"{days} day{'' if days == 1 else 's'} after that"),
+        )
     return (
         ("Work stops", moment(departure.leaves_at, now)),
         ("Deleted for good", moment(departure.retained_until, now)),

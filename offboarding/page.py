@@ -106,6 +106,7 @@ class Whole(Goes):
     """The page of one departure."""
 
     is_ahead: bool
+    deleted_at: datetime
     departure: Departure
     team: Team
     what: str
@@ -190,7 +191,7 @@ def whole(
     departure: Departure, found: Mapping[int, Contents], *, by: User, now: datetime
 ) -> Whole:
     """One departure: what happens next, what goes, what stays, and what this person may do about it."""
-    leaving = previews.of(departure)
+    leaving, story = previews.of(departure), story_of(departure)
     is_open, is_confirmed = (
         departure.ended_at is None,
         departure.confirmed_at is not None,
@@ -202,6 +203,7 @@ def whole(
     return {
         "is_ahead": (not departure.end and departure.leaves_at > now)
         or not is_confirmed,
+        "deleted_at": story.deleted_at(now),
         "restore": "Restore the team"
         if Stage.RETAINED not in stages
         else "Restore everything but the GPUs",
@@ -210,7 +212,7 @@ def whole(
         "what": what(departure),
         "crumb": _capital(what(departure)),
         "badge": (tone, word),
-        "steps": steps(story_of(departure), now=now),
+        "steps": steps(story, now=now),
         "stays": previews.STAYS,
         "seen": previews.seen(departure),
         **_goes(departure, previews.preview(leaving, found, now=now)),
@@ -366,6 +368,7 @@ def _line(team: Team, row: Departure, *, now: datetime) -> Row:
         "text": _capital(what(row)),
         "href": reverse("departure", args=[team.slug, row.pk]),
     }
-    return {
-        "cells": [name, {"tone": tone, "word": word}, row.asked_by.name, row.leaves_at]
-    }
+    stops: str | datetime = "–" if row.end == Departure.End.WITHDRAWN else row.leaves_at
+    if story_of(row).goes_at_once(now):
+        stops = "as soon as it is confirmed"
+    return {"cells": [name, {"tone": tone, "word": word}, row.asked_by.name, stops]}

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 LEAST_BRAKE = 10
@@ -39,6 +39,15 @@ class Story:
     took_gpus: bool = False
     # Whether work has stopped on every cluster that is left.
     is_stopped: bool = True
+
+    def goes_at_once(self, now: datetime) -> bool:
+        """Whether it waits for its confirmation alone, so that its dates follow from that: its own has passed."""
+        return self.confirmed_at is None and not self.end and self.leaves_at <= now
+
+    def deleted_at(self, now: datetime) -> datetime:
+        """When everything is deleted for good, if it is confirmed now where it is not yet."""
+        kept = timedelta(days=self.days)
+        return now + kept if self.goes_at_once(now) else self.retained_until
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,9 @@ def _confirmed(story: Story) -> Step:
 
 def _stops(story: Story, now: datetime) -> Step:
     why = "What still runs is stopped, the GPUs go back to the pool, and the team’s people lose their access."
+    if story.goes_at_once(now):
+        why = f"As soon as it is confirmed: {why[0].lower()}{why[1:]}"
+        return Step("future", "Work stops", None, why)
     phase = _phase(story, story.leaves_at, now)
     if phase == "past" and not story.is_stopped and not story.end:
         return Step("now", "Work is being stopped", story.leaves_at, why, tone="moving")
@@ -166,11 +178,12 @@ def _later(story: Story, now: datetime) -> list[Step]:
             ]
         why = GOES
         return [Step("now", "Being deleted", story.retained_until, why, tone="moving")]
-    gone = Step(
-        "future",
-        "Deleted for good",
-        story.retained_until,
-        GOES,
+    gone = (
+        Step(
+            "future", "Deleted for good", None, f"{days} after work has stopped. {GOES}"
+        )
+        if story.goes_at_once(now)
+        else Step("future", "Deleted for good", story.retained_until, GOES)
     )
     if story.is_stopped and _phase(story, story.leaves_at, now) == "past":
         why = "The spaces and their disks stay as they are; one click restores them."

@@ -57,6 +57,16 @@ def test_every_step_to_come_has_its_date_beforehand() -> None:
     }
 
 
+def test_what_goes_as_soon_as_it_is_confirmed_has_no_date_before_that() -> None:
+    at_once = replace(ASKED, leaves_at=NOW - DAY, retained_until=NOW + 29 * DAY)
+    stops, kept, gone = steps(at_once, now=NOW)[2:]
+    assert (stops.phase, stops.title, stops.at) == ("future", "Work stops", None)
+    assert stops.why.startswith("As soon as it is confirmed: what still runs is")
+    assert (kept.phase, kept.title) == ("future", "Kept for 30 days")
+    assert (gone.title, gone.at) == ("Deleted for good", None)
+    assert gone.why.startswith("30 days after work has stopped.")
+
+
 def test_the_story_goes_on_with_its_dates() -> None:
     assert told(CONFIRMED, NOW + 7 * DAY)[2:] == [
         ("past", "Work stops"),

@@ -343,6 +343,11 @@ def test_a_place_that_is_asked_to_be_left_by_itself_is_not_left_twice(
 def test_members_are_told_and_platform_leads_are_asked(vision: Parting) -> None:
     departure = vision.ask()
     assert told(vision.priya) == ["Vision asks to leave Training"]
+    asked = Notice.objects.get(person=vision.priya, kind="team_leaves")
+    assert asked.message["facts"] == [
+        ["Work stops", "as soon as it is confirmed"],
+        ["Deleted for good", "30 days after that"],
+    ]
     vision.unprotect()
     vision.confirm(departure)
     assert told(vision.ada)[-1].startswith("Vision leaves Training on")

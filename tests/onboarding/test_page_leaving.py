@@ -130,6 +130,30 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
 
 
 @pytest.mark.slow
+def test_what_waits_to_be_confirmed_names_no_date_that_its_confirmation_moves(
+    vision: Parting,
+) -> None:
+    departure = vision.ask()
+    vision.unprotect()
+    days = timedelta(days=20)
+    Departure.objects.update(
+        asked_at=departure.asked_at - days, leaves_at=departure.leaves_at - days
+    )
+    priya = browser(vision.priya)
+    page = text(priya.get(f"{PAGE}/{departure.pk}"))
+    kept = timezone.now() + timedelta(days=departure.retention_days)
+    assert (
+        f">{kept:%a} {kept.day} {kept:%b}" in page.partition("deleted for good on")[2]
+    )
+    assert "As soon as it is confirmed" in page
+    assert "as soon as it is confirmed" in text(priya.get(PAGE))
+    actions.withdraw(departure.pk, by=vision.ada, now=timezone.now())
+    assert (
+        "as soon as it is confirmed"
+        not in text(priya.get(PAGE)).partition("Asked for so far")[2]
+    )
+
+
 def test_who_is_restored_before_work_has_stopped_has_their_gpus_and_is_told_so(
     vision: Parting,
 ) -> None:
