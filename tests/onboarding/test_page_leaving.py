@@ -122,6 +122,9 @@ def test_a_platform_lead_takes_the_protection_off_and_confirms(vision: Parting) 
     assert done.status_code == 302
     assert Departure.objects.get().confirmed_by == vision.priya
     assert "Restore the team" in text(client.get(page))
+    team = text(client.get("/teams/vision/"))
+    assert "Nothing new is granted to a team that leaves." in team
+    assert "appears here within seconds" not in team, "it cannot ask"
     sweep(now=timezone.now())
     assert "Restore everything but the GPUs" in text(client.get(page))
     back = client.post(page, {"do": "restore"}, follow=True)
