@@ -232,6 +232,17 @@ def test_what_is_filtered_costs_no_more_than_all_of_it(crowd: Crowd) -> None:
     assert {one["requester"]["name"] for one in mine["results"]} == {"Ada Okafor"}
 
 
+def test_a_teams_runs_are_read_in_order_whatever_the_planner_knows_of_teams(
+    crowd: Crowd,
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        cursor.execute(
+            "UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE relname = 'accounts_team'"
+        )
+    listed(Caller(crowd.nora), f"runs/?limit={PAGE}&team=team-of-many-1")
+
+
 def test_the_page_costs_the_same_first_and_last_and_is_small(crowd: Crowd) -> None:
     browser, team = Client(), crowd.tenancies[0].team
     browser.force_login(crowd.ada)
